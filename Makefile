@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: install demo test lint types check bench clean
+
+# One environment per VENV; it is rebuilt when the requirements change.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+install: $(VENV)/.installed
+
+demo: install
+	$(BIN)/rewardswap demo
+
+test: check
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+check: lint types
+
+bench: install
+	$(BIN)/python benchmarks/alfworld_engine.py
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,69 @@
+"""The contract of an environment: text in, text out, deterministic in (task, actions)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rewardswap.types import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the agent is told, and what the library may know beside it."""
+
+    text: str
+    """What the agent reads."""
+    admissible: tuple[str, ...]
+    """The commands that the world accepts now, in its own order."""
+    state_key: str
+    """Key of the present state: equal keys are the same state of the task (no turn counter)."""
+    progress: float
+    """Rule-based potential in [0, 1]; 0 where the environment has no such rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one action led to."""
+
+    observation: Observation
+    valid: bool
+    """Whether the world admitted the action; an inadmissible one still spends a turn."""
+    terminated: bool
+    """Whether the episode is over."""
+    success: bool
+    """The world's own `won`."""
+    outcome: float
+    """The outcome in [0, 1] if the episode ended here."""
+
+
+class Environment(Protocol):
+    """One live world. It knows nothing of tokens or models."""
+
+    def reset(self, task: Task) -> Observation:
+        """Start `task` anew."""
+        ...
+
+    def step(self, action: str) -> Step:
+        """Take one action."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class World(Protocol):
+    """A named set of tasks and the maker of environments that play them."""
+
+    instructions: str
+    """The system text that tells an agent how this world is played; may be empty."""
+    turn_limit: int
+    """Most turns of an episode, in turns."""
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        """All tasks of a split, in a fixed order; raises ValueError naming the splits."""
+        ...
+
+    def make(self) -> Environment:
+        """A new environment that can play every task of this world."""
+        ...
