@@ -1,0 +1,26 @@
+"""Clip bounds as tensors, so that one surrogate serves fresh and replayed rows."""
+
+from typing import Literal
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def clip_bounds(
+    center: Float[Tensor, "B T"],
+    low: float,
+    high: float,
+    window: Literal["additive", "multiplicative"],
+) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
+    """Lower and upper bounds of a ratio around its value before the first gradient step.
+
+    RSPO (arXiv:2607.04713, Eq. 4): center c = π_old/π_behavior, bounds c - low .. c + high
+    (additive). Multiplicative, c(1 - low) .. c(1 + high), equals c times the bounds of
+    π_θ/π_old: the decoupled objective of AReaL (arXiv:2505.24298). On policy c = 1 and both are
+    PPO's. Raises ValueError for a negative width.
+    """
+    if low < 0 or high < 0:
+        raise ValueError(f"clip widths must be >= 0, got low={low} and high={high}")
+    if window == "additive":
+        return center - low, center + high
+    return center * (1 - low), center * (1 + high)
