@@ -4,6 +4,7 @@ Schulman's k1, k2, k3 (http://joschu.net/blog/kl-approx.html): unbiased (k1, k3)
 from π itself. Take x from `ratios.log_ratio`, which is 0 off the mask.
 """
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -14,6 +15,11 @@ EXPONENT_LIMIT = 20.0
 def k1(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
     """x: unbiased, signed; as a loss its expected gradient is zero, so use it in rewards only."""
     return log_ratio
+
+
+def absolute(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+    """|x| (verl-agent's `abs`): a distance, not an estimate of the KL."""
+    return log_ratio.abs()
 
 
 def k2(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
@@ -34,3 +40,15 @@ def k3(log_ratio: Float[Tensor, "B T"], limit: float = 10.0) -> Float[Tensor, "B
 def k3_limited(log_ratio: Float[Tensor, "B T"], limit: float = 10.0) -> Bool[Tensor, "B T"]:
     """Where `k3` is held at its limit and so pulls no more."""
     return k3(log_ratio.detach(), float("inf")) > limit
+
+
+def penalised_reward(
+    reward: Float[Tensor, "B T"], log_ratio: Float[Tensor, "B T"], coefficient: float
+) -> Float[Tensor, "B T"]:
+    """r - coefficient · k1: the KL as a reward of each token (InstructGPT, arXiv:2203.02155)."""
+    return reward - coefficient * k1(log_ratio)
+
+
+def entropy(logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T"]:
+    """H(π) = logsumexp(z) - Σ_v π_v z_v of each place, in nats."""
+    return torch.logsumexp(logits, dim=-1) - (logits.softmax(dim=-1) * logits).sum(dim=-1)

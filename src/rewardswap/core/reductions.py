@@ -35,6 +35,14 @@ def trajectory_mean_weights(
     return _segment_mean_weights(mask, trajectory)
 
 
+def row_mean_weights(mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+    """Every row that has a token counts the same, and its tokens among themselves.
+
+    Raises ValueError if the mask is empty.
+    """
+    return _segment_mean_weights(mask, torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask))
+
+
 def turn_mean_weights(
     mask: Bool[Tensor, "B T"], turn: Int[Tensor, "B T"], trajectory: Int[Tensor, "B T"]
 ) -> Float[Tensor, "B T"]:

@@ -3,6 +3,8 @@
 Masked places may hold anything, NaN included: they are replaced, never multiplied by zero.
 """
 
+from typing import Literal
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -18,7 +20,7 @@ def masked_mean(values: Float[Tensor, "*s"], mask: Bool[Tensor, "*s"]) -> Float[
 
     Raises ValueError if the mask is empty.
     """
-    return masked_fill_zero(values, mask).sum() / _count(mask)
+    return masked_fill_zero(values, mask).sum() / _count(mask, at_least=1)
 
 
 def masked_variance(values: Float[Tensor, "*s"], mask: Bool[Tensor, "*s"]) -> Float[Tensor, ""]:
@@ -26,51 +28,62 @@ def masked_variance(values: Float[Tensor, "*s"], mask: Bool[Tensor, "*s"]) -> Fl
 
     Raises ValueError if the mask has fewer than two places.
     """
-    count = _count(mask)
-    if count < 2:
-        raise ValueError("the unbiased variance needs a mask of at least 2 places, got 1")
-    centred = masked_fill_zero(values - masked_mean(values, mask), mask)
-    return centred.square().sum() / (count - 1)
+    count = _count(mask, at_least=2)
+    centered = masked_fill_zero(values - masked_mean(values, mask), mask)
+    return centered.square().sum() / (count - 1)
 
 
 def masked_whiten(
-    values: Float[Tensor, "*s"], mask: Bool[Tensor, "*s"], *, shift_mean: bool = True
+    values: Float[Tensor, "*s"],
+    mask: Bool[Tensor, "*s"],
+    *,
+    shift_mean: bool = True,
+    outside: Literal["zero", "whitened"] = "zero",
 ) -> Float[Tensor, "*s"]:
-    """(x - mean) / sqrt(variance + 1e-8) over the mask and 0 off it, unbiased variance.
+    """(x - mean) / sqrt(variance + 1e-8), statistics over the mask, unbiased variance.
 
-    With `shift_mean` false the mean is added back. Raises ValueError below two places.
+    With `shift_mean` false the mean is added back. Off the mask it is 0, or whitened by the same
+    statistics (verl's convention). Raises ValueError below two places.
     """
     mean = masked_mean(values, mask)
     whitened = (values - mean) * torch.rsqrt(masked_variance(values, mask) + 1e-8)
-    return masked_fill_zero(whitened if shift_mean else whitened + mean, mask)
+    if not shift_mean:
+        whitened = whitened + mean
+    return masked_fill_zero(whitened, mask) if outside == "zero" else whitened
 
 
-def segment_count(segment: Int[Tensor, "*s"]) -> int:
-    """How many segments the ids 0..S-1 speak of.
+def segment_size(segment: Int[Tensor, "*s"]) -> Int[Tensor, "S"]:
+    """How many places each of the segments 0..S-1 has.
 
     Raises ValueError for a negative id.
     """
-    if segment.numel() == 0:
-        return 0
-    if int(segment.min()) < 0:
-        raise ValueError(f"segment ids must be >= 0, got {int(segment.min())}; use `dense_ids`")
-    return int(segment.max()) + 1
+    if segment.numel() > 0 and int(segment.min()) < 0:
+        raise ValueError(
+            f"segment ids must be >= 0, got {int(segment.min())}: take them from `dense_ids` of "
+            "the places on the mask"
+        )
+    return torch.bincount(segment.flatten())
 
 
 def segment_sum(values: Float[Tensor, "*s"], segment: Int[Tensor, "*s"]) -> Float[Tensor, "S"]:
     """Sum of the values of each segment, in order of the ids 0..S-1."""
-    zeros = values.new_zeros(segment_count(segment))
+    zeros = values.new_zeros(len(segment_size(segment)))
     return zeros.index_add(0, segment.flatten(), values.flatten())
-
-
-def segment_size(segment: Int[Tensor, "*s"]) -> Int[Tensor, "S"]:
-    """How many places each segment has."""
-    return torch.bincount(segment.flatten(), minlength=segment_count(segment))
 
 
 def segment_mean(values: Float[Tensor, "*s"], segment: Int[Tensor, "*s"]) -> Float[Tensor, "S"]:
     """Mean of the values of each segment; 0 for an id that no place has."""
     return segment_sum(values, segment) / segment_size(segment).clamp(min=1)
+
+
+def segment_extreme(
+    values: Float[Tensor, "*s"], segment: Int[Tensor, "*s"], which: Literal["amin", "amax"]
+) -> Float[Tensor, "S"]:
+    """Smallest or largest value of each segment; 0 for an id that no place has."""
+    zeros = values.new_zeros(len(segment_size(segment)))
+    return zeros.scatter_reduce(
+        0, segment.flatten(), values.flatten(), reduce=which, include_self=False
+    )
 
 
 def spread(by_segment: Float[Tensor, "S"], segment: Int[Tensor, "*s"]) -> Float[Tensor, "*s"]:
@@ -84,8 +97,8 @@ def dense_ids(*keys: Int[Tensor, "M"]) -> Int[Tensor, "M"]:
     return inverse
 
 
-def _count(mask: Bool[Tensor, "*s"]) -> int:
+def _count(mask: Bool[Tensor, "*s"], at_least: int) -> int:
     count = int(mask.sum())
-    if count == 0:
-        raise ValueError("the mask is empty: there is nothing to average over")
+    if count < at_least:
+        raise ValueError(f"the mask has {count} places, this statistic needs {at_least} or more")
     return count
