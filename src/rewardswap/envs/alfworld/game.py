@@ -22,7 +22,7 @@ PROCESSED_BY = {
     "pick_heat_then_place_in_recep": ("heatable", "Microwave"),
     "pick_cool_then_place_in_recep": ("coolable", "Fridge"),
 }
-"""Task types that need one more process: the affordance asked for, the receptacle kind that does it."""
+"""Task types with a process: the affordance asked for and the receptacle kind that does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class GameObject:
     id: str
     """PDDL name, e.g. `Mug_bar_x`; the spoken name is the part before `_bar_`."""
     kind: str
-    """Its otype without the ending "Type"; empty if the facts give none (a name that only counts)."""
+    """Its otype without the ending "Type"; empty if the facts give none (it only counts)."""
     receptacles: tuple[str, ...] = ()
     """Ids of the receptacles that it is in: usually one; the official games have up to four."""
     location: str | None = None
