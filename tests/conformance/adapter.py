@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from rewardswap.core import (
-    advantages,
     anchors,
     clipping,
     divergences,
@@ -26,6 +25,9 @@ from rewardswap.rollout import projections
 
 Values = dict[str, Any]
 Function = Callable[[Values], Values]
+
+VERL_RATIO_CAP = 3.0
+"""verl's default `clip_ratio_c`, which its recordings of DPPO do not name."""
 
 
 def run(name: str, inputs: Values) -> Values:
@@ -110,8 +112,7 @@ def _ppo(x: Values) -> Values:
 
 def _gspo(x: Values) -> Values:
     mask, logprob, old, advantage = _policy_inputs(x)
-    x = {"loss_agg_mode": "seq-mean-token-mean", **x, }
-    x["loss_agg_mode"] = "seq-mean-token-mean"
+    x = {"loss_agg_mode": "seq-mean-token-mean", **x}
     ratio = ratios.row_log_ratio(ratios.log_ratio(logprob, old, mask), mask).exp()
     lower, upper = _plain_bounds(x, ratio)
     loss = surrogates.ppo_clip(ratio, lower, upper, advantage)
@@ -136,7 +137,7 @@ def _dppo(surrogate: Callable[..., Tensor]) -> Function:
         ratio = ratios.log_ratio(logprob, old, mask).exp()
         low, high = _widths(x)
         clean = segments.masked_fill_zero(logprob, mask)
-        loss = surrogate(ratio, clean, old, advantage, low=low, high=high)
+        loss = surrogate(ratio, clean, old, advantage, low=low, high=high, ratio_cap=VERL_RATIO_CAP)
         return _reduced(x, loss, "pg_loss", logprob, "grad_log_prob")
 
     return function
@@ -261,11 +262,7 @@ def _rloo(x: Values) -> Values:
 def _opo(x: Values) -> Values:
     score, group, _ = _rows(x)
     lengths = _mask(x["response_mask"]).sum(dim=1).float()
-    advantage = torch.zeros_like(score)
-    for g in group.unique():
-        own = group == g
-        advantage[own] = advantages.optimal_baseline(score[own], lengths[own])
-    return _at_tokens(advantage, x)
+    return _at_tokens(compat.row_optimal_baseline(score, lengths, group), x)
 
 
 def _step(x: Values) -> Values:

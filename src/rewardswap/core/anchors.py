@@ -1,4 +1,4 @@
-"""Which turns of a task were taken in the same state: the step groups of GiGPO (arXiv:2505.10978)."""
+"""Which turns of a task were taken in the same state: GiGPO's step groups (arXiv:2505.10978)."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -13,9 +13,9 @@ def anchor_ids(task: Sequence[str], state_key: Sequence[str]) -> Int[Tensor, "M"
 
     Raises ValueError for lists of different lengths.
     """
-    _refuse_lengths(task, state_key)
+    pairs = _pairs(task, state_key)
     ids: dict[tuple[str, str], int] = {}
-    return torch.tensor([ids.setdefault(pair, len(ids)) for pair in zip(task, state_key)])
+    return torch.tensor([ids.setdefault(pair, len(ids)) for pair in pairs])
 
 
 def similar_anchor_ids(
@@ -26,10 +26,9 @@ def similar_anchor_ids(
     Greedy first fit (verl-agent's): a key joins the first cluster of its task whose first member
     it resembles. Raises ValueError for lists of different lengths or a threshold outside (0, 1).
     """
-    _refuse_lengths(task, state_key)
     clusters: dict[str, list[tuple[str, int]]] = {}
     ids: list[int] = []
-    for name, key in zip(task, state_key):
+    for name, key in _pairs(task, state_key):
         own = clusters.setdefault(name, [])
         found = next((i for first, i in own if are_similar(key, first, threshold)), None)
         if found is None:
@@ -49,6 +48,7 @@ def are_similar(first: str, second: str, threshold: float) -> bool:
     return SequenceMatcher(None, first, second).ratio() >= threshold
 
 
-def _refuse_lengths(task: Sequence[str], state_key: Sequence[str]) -> None:
+def _pairs(task: Sequence[str], state_key: Sequence[str]) -> list[tuple[str, str]]:
     if len(task) != len(state_key):
         raise ValueError(f"{len(task)} tasks and {len(state_key)} state keys: need one of each")
+    return list(zip(task, state_key, strict=True))

@@ -77,6 +77,4 @@ def _straight_through(
 ) -> Float[Tensor, "B T"]:
     values = token_log_ratio[mask]
     mean = segment_mean(values.detach(), segment)[segment]
-    return torch.zeros_like(token_log_ratio).masked_scatter(
-        mask, values - values.detach() + mean
-    )
+    return torch.zeros_like(token_log_ratio).masked_scatter(mask, values - values.detach() + mean)

@@ -40,7 +40,9 @@ def row_mean_weights(mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
 
     Raises ValueError if the mask is empty.
     """
-    return _segment_mean_weights(mask, torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask))
+    return _segment_mean_weights(
+        mask, torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask)
+    )
 
 
 def turn_mean_weights(

@@ -68,4 +68,6 @@ def last_place_reward(
 ) -> Float[Tensor, "N K L"]:
     """Each turn's reward on its last action token, so that the token rewards sum to the turns'."""
     later = token_mask.flip(-1).cumsum(-1).flip(-1)
-    return torch.where(token_mask & (later == 1), reward[..., None], torch.zeros_like(reward)[..., None])
+    return torch.where(
+        token_mask & (later == 1), reward[..., None], torch.zeros_like(reward)[..., None]
+    )

@@ -4,6 +4,8 @@ Log-probs that carry gradients come from `segments.masked_fill_zero` or `ratios.
 stands at masked places reaches neither the weighted sum nor the gradient.
 """
 
+import math
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -61,7 +63,10 @@ def cispo(
     upper: Float[Tensor, "B T"],
     advantage: Float[Tensor, "B T"],
 ) -> Float[Tensor, "B T"]:
-    """-sg(clip(r, lower, upper)) · A · log π: no token loses its gradient (CISPO, arXiv:2506.13585)."""
+    """-sg(clip(r, lower, upper)) · A · log π (CISPO, arXiv:2506.13585, Eq. 4).
+
+    No token loses its gradient.
+    """
     return -ratio.clamp(lower, upper).detach() * advantage * logprob
 
 
@@ -115,15 +120,16 @@ def dppo_tv(
     *,
     low: float,
     high: float,
+    ratio_cap: float = math.inf,
 ) -> Float[Tensor, "B T"]:
-    """-rA where π_θ - π_old <= high (A > 0) or >= -low (A <= 0), else 0.
+    """-sg(r) · A · log π where π_θ - π_old <= high (A > 0) or >= -low (A <= 0), else 0.
 
     DPPO (arXiv:2602.04879), the total-variation form: the probability of the sampled token bounds
-    the step, not its ratio.
+    the step, not its ratio. The gradient is that of -rA with r at most `ratio_cap` (verl: 3).
     """
     gap = logprob.detach().exp() - old_logprob.exp()
     keep = torch.where(advantage > 0, gap <= high, gap >= -low)
-    return masked_fill_zero(-ratio * advantage, keep)
+    return masked_fill_zero(-ratio.detach().clamp(max=ratio_cap) * advantage * logprob, keep)
 
 
 def dppo_kl(
@@ -134,8 +140,9 @@ def dppo_kl(
     *,
     low: float,
     high: float,
+    ratio_cap: float = math.inf,
 ) -> Float[Tensor, "B T"]:
-    """-rA where the binary KL(π_old ‖ π_θ) of the sampled token is within its bound, else 0.
+    """-sg(r) · A · log π where the binary KL(π_old ‖ π_θ) of the token is in bounds, else 0.
 
     DPPO (arXiv:2602.04879): the bound is `high` for A > 0 and `low` else; a token that moves back
     towards π_old is kept whatever its KL.
@@ -148,7 +155,7 @@ def dppo_kl(
         (binary_kl <= high) | (probability <= old_probability),
         (binary_kl <= low) | (probability >= old_probability),
     )
-    return masked_fill_zero(-ratio * advantage, keep)
+    return masked_fill_zero(-ratio.detach().clamp(max=ratio_cap) * advantage * logprob, keep)
 
 
 def reinforce(

@@ -9,13 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from rewardswap.core.advantages import by_anchor
 from rewardswap.core.returns import discounted_returns, generalised_advantage
 from rewardswap.core.segments import (
     dense_ids,
     masked_fill_zero,
     masked_whiten,
-    segment_mean,
     segment_size,
     segment_sum,
 )
@@ -25,9 +23,9 @@ def row_returns(
     reward: Float[Tensor, "R"], trajectory: Int[Tensor, "R"], discount: float
 ) -> Float[Tensor, "R"]:
     """Discounted returns of turns that stand in rows, in row order within each trajectory."""
-    same = dense_ids(trajectory)[None, :] == torch.arange(int(dense_ids(trajectory).max()) + 1)[:, None]
-    rows = reward.expand(len(same), -1)
-    return discounted_returns(rows, same, discount).sum(dim=0)
+    segment = dense_ids(trajectory)
+    own = torch.arange(len(segment_size(segment)))[:, None] == segment[None, :]
+    return discounted_returns(reward.expand(own.shape), own, discount).sum(dim=0)
 
 
 def row_advantage(
@@ -43,14 +41,17 @@ def row_advantage(
     A group with one counted row has mean 0 and std 1, so its rows keep their score. Raises
     ValueError for a group without a counted row.
     """
-    segment = dense_ids(group)
-    centered = score.double() - _row_mean(score, segment, counted)[segment]
-    if not divide_by_std:
-        return centered.to(score.dtype)
-    size = segment_size(segment[counted])
-    squares = segment_sum(centered[counted].square(), segment[counted])
-    std = torch.where(size == 1, 1.0, (squares / (size - 1).clamp(min=1)).sqrt())
-    return (centered / (std[segment] + epsilon)).to(score.dtype)
+    advantage = torch.zeros_like(score)
+    for name in sorted(set(group.tolist())):
+        own = group == name
+        values = score[own & counted]
+        if len(values) == 0:
+            raise ValueError(f"group {name} has no counted row, so it has no mean")
+        alone = len(values) == 1
+        centered = score[own] - (0.0 if alone else values.mean())
+        std = values.std() if divide_by_std and not alone else torch.ones(())
+        advantage[own] = centered / (std + epsilon) if divide_by_std else centered
+    return advantage
 
 
 def first_rows(trajectory: Int[Tensor, "R"]) -> Bool[Tensor, "R"]:
@@ -61,10 +62,18 @@ def first_rows(trajectory: Int[Tensor, "R"]) -> Bool[Tensor, "R"]:
 
 def row_leave_one_out(score: Float[Tensor, "R"], group: Int[Tensor, "R"]) -> Float[Tensor, "R"]:
     """(s - mean) · n/(n - 1) over the n rows of the group; a single row keeps its score."""
-    segment = dense_ids(group)
-    size = segment_size(segment)[segment]
     centered = row_advantage(score, group, torch.ones_like(group).bool(), divide_by_std=False)
+    size = _size(group)
     return centered * (size / (size - 1).clamp(min=1))
+
+
+def row_optimal_baseline(
+    score: Float[Tensor, "R"], lengths: Float[Tensor, "R"], group: Int[Tensor, "R"]
+) -> Float[Tensor, "R"]:
+    """OPO over the rows of the group (verl's); a single row keeps its score."""
+    segment = dense_ids(group)
+    baseline = segment_sum(score * lengths, segment) / segment_sum(lengths, segment)
+    return torch.where(_size(group) == 1, score, score - baseline[segment])
 
 
 def gigpo_row_advantage(
@@ -74,14 +83,12 @@ def gigpo_row_advantage(
     *,
     step_weight: float,
     divide_by_std: bool,
-    epsilon: float = 1e-6,
 ) -> Float[Tensor, "R"]:
     """Episode part + step_weight · step part; a state seen once has a step part of 0."""
-    seen = torch.ones_like(anchor).bool()[None]
-    step = by_anchor(
-        step_return[None], anchor[None], seen, divide_by_std=divide_by_std, epsilon=epsilon
-    )[0]
-    return episode_advantage + step_weight * step
+    step = row_advantage(
+        step_return, anchor, torch.ones_like(anchor).bool(), divide_by_std=divide_by_std
+    )
+    return episode_advantage + step_weight * masked_fill_zero(step, _size(anchor) > 1)
 
 
 def whitened_token_returns(
@@ -163,11 +170,6 @@ def actor_loss(
     return policy - entropy_coefficient * entropy + divergence_coefficient * divergence
 
 
-def _row_mean(
-    score: Float[Tensor, "R"], segment: Int[Tensor, "R"], counted: Bool[Tensor, "R"]
-) -> Float[Tensor, "S"]:
-    size = segment_size(segment[counted])
-    if len(size) <= int(segment.max()) or (size == 0).any():
-        raise ValueError("a group has no counted row, so it has no mean")
-    mean = segment_mean(score[counted].double(), segment[counted])
-    return torch.where(size == 1, torch.zeros_like(mean), mean)
+def _size(group: Int[Tensor, "R"]) -> Int[Tensor, "R"]:
+    segment = dense_ids(group)
+    return segment_size(segment)[segment]
