@@ -1,0 +1,147 @@
+"""The page: everything put together and written as one file."""
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rewardswap.report.episodes import choose_pairs, pair_counts, shown_episode
+from rewardswap.report.plots import (
+    CURVES,
+    PHASES_OF,
+    SMALL,
+    curve_plot,
+    process_reward_plot,
+    running_window,
+    series,
+)
+from rewardswap.report.records import RunRecord, number, read_run
+from rewardswap.report.tables import (
+    Estimate,
+    facts,
+    family_rows,
+    flat,
+    headline,
+    process_reward_quality,
+)
+
+# Control, bidirectional-override and surrogate characters; not newline and tab.
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def write_report(run: Path) -> Path:
+    """Write `report.html` into a run folder, from what the folder holds, and return its path.
+
+    The page needs no network and no script; the same folder gives the same bytes.
+
+    Raises ValueError if `run` is no folder or has not one complete line of metrics.
+    """
+    page = run / "report.html"
+    page.write_text(render(read_run(run)), encoding="utf-8", newline="\n")
+    return page
+
+
+def render(record: RunRecord) -> str:
+    """The page of a run as HTML."""
+    environment = Environment(
+        loader=PackageLoader("rewardswap", "report"),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": percent,
+        "interval": interval,
+        "points": points,
+        "points_interval": points_interval,
+        "across": across,
+        "share": share,
+        "auc": auc,
+    }
+    quality = process_reward_quality(record.process_reward)
+    curves = {curve.name: curve_plot(record.metrics, curve) for curve in CURVES}
+    small = {curve.title: curve_plot(record.metrics, curve) for curve in SMALL}
+    liked = record.liked_failure
+    learned = series(record.metrics, "agent", "update", "success")
+    return environment.get_template("page.html.jinja").render(
+        record=record,
+        headline=headline(record),
+        facts=facts(record.summary),
+        summary=flat(record.summary),
+        environment=flat(record.environment),
+        curves=[plot for plot in curves.values() if plot],
+        unseen_curves=[curve.title for curve in CURVES[::2] if not curves[curve.name]],
+        explored=any(row["phase"] in PHASES_OF["explorer"] for row in record.metrics),
+        window=running_window(sum(map(len, learned))),
+        small=[plot for plot in small.values() if plot],
+        families=family_rows(record.before, record.after),
+        quality=quality,
+        quality_plot=process_reward_plot(quality.turns) if quality else None,
+        pairs=choose_pairs(record),
+        pair_counts=pair_counts(record),
+        liked=None if liked is None else shown_episode(liked, "training"),
+    )
+
+
+def visible(value: object) -> object:
+    """Text with terminal escapes and other unseen characters replaced by symbols for them."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return UNSEEN.sub(_symbol, value)
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"\\u{code:04x}"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent, one decimal."""
+    return "–" if value is None else f"{100 * value:.1f}\u202f%"
+
+
+def interval(estimate: Estimate | None) -> str:
+    """The interval of a rate in percent."""
+    if estimate is None or estimate.interval is None:
+        return ""
+    low, high = estimate.interval
+    return f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def points(estimate: Estimate | None) -> str:
+    """A difference of rates in percentage points, with its sign."""
+    return "–" if estimate is None else _signed(estimate.value)
+
+
+def points_interval(estimate: Estimate | None) -> str:
+    """The interval of a difference in percentage points."""
+    if estimate is None or estimate.interval is None:
+        return ""
+    low, high = estimate.interval
+    return f"{_signed(low)} to {_signed(high)}"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "\u2212")
+
+
+def across(share: float) -> str:
+    """A share as a length in CSS."""
+    return f"{100 * share:.2f}%"
+
+
+def share(value: object) -> str:
+    """A share as a file holds it, in percent."""
+    return percent(number(value))
+
+
+def auc(value: float | None) -> str:
+    """An area under the ROC curve, three decimals."""
+    return "–" if value is None else f"{value:.3f}"

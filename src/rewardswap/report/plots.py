@@ -1,0 +1,256 @@
+"""Curves as inline SVG in the colours of the page; the same run gives the same bytes."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from itertools import groupby
+from typing import Any
+
+import matplotlib
+import matplotlib.style
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+
+from rewardswap.report.records import Json, number
+from rewardswap.report.tables import CHANCE, TurnQuality
+
+Point = tuple[float, float]
+Segments = list[list[Point]]
+"""A series, cut where its line must not join."""
+
+PHASES_OF = {
+    "agent": ("learn",),
+    "explorer": ("explore", "harvest"),
+    "evaluation": ("evaluate",),
+}
+# matplotlib cannot write CSS variables, so these stand for them until the SVG is written.
+COLORS = {"ink": "#010101", "muted": "#010102", "rule": "#010103", "shade": "#010104"}
+COLORS |= {"agent": "#010105", "explorer": "#010106", "evaluation": "#010107"}
+
+STYLE = {
+    "svg.fonttype": "none",
+    "axes.edgecolor": COLORS["rule"],
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "axes.labelcolor": COLORS["muted"],
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.facecolor": "none",
+    "font.size": 10,
+    "grid.color": COLORS["rule"],
+    "grid.linewidth": 0.6,
+    "text.color": COLORS["ink"],
+    "xtick.color": COLORS["rule"],
+    "xtick.labelcolor": COLORS["muted"],
+    "ytick.color": COLORS["rule"],
+    "ytick.labelcolor": COLORS["muted"],
+    "ytick.major.size": 0,
+}
+
+X_LABELS = {"update": "updates of the agent", "environment_steps": "environment steps"}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One drawing with its caption."""
+
+    title: str
+    svg: Markup
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one plot shows: keys of the metrics over one axis."""
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    x: str = "update"
+    percent: bool = False
+    size: tuple[float, float] = (5.4, 3.0)
+
+
+CURVES = tuple(
+    Curve(f"{key}-{x}".replace("_", "-"), title, (key,), x, percent=key == "success")
+    for key, title in (("success", "Success"), ("dense_reward_mean", "Dense reward"))
+    for x in X_LABELS
+)
+SMALL = tuple(
+    Curve(f"small-{keys[0]}".replace("_", "-"), title, keys, percent=percent, size=(3.6, 2.1))
+    for title, keys, percent in (
+        ("KL to the old policy, nats", ("kl_old",), False),
+        ("KL to the reference, nats", ("kl_reference",), False),
+        ("Clipped low (–) and high (- -)", ("clip_low_share", "clip_high_share"), True),
+        ("Effective sample size", ("effective_sample_size",), False),
+        ("Entropy, nats", ("entropy",), False),
+        ("Gradient norm", ("gradient_norm",), False),
+        ("Turns per episode", ("turns_mean",), False),
+        ("Actions not admitted", ("invalid_rate",), True),
+    )
+)
+
+
+def series(metrics: Sequence[Json], role: str, x: str, y: str) -> Segments:
+    """Points of the phases of a role; the explorer's are cut between loops.
+
+    Over updates of the agent the explorer's points, which all belong to one update, are spread
+    evenly up to the next one (ours, for legibility).
+    """
+    rows = [row for row in metrics if row["phase"] in PHASES_OF[role]]
+    loops = [list(rows_of) for _, rows_of in groupby(rows, key=lambda row: row.get("loop"))]
+    if role != "explorer":
+        loops = [rows]
+    segments = []
+    for loop in loops:
+        spread = role == "explorer" and x == "update"
+        points = []
+        for place, row in enumerate(loop, start=1):
+            across, up = number(row.get(x)), number(row.get(y))
+            if across is not None and up is not None:
+                points.append((across + place / (len(loop) + 1) * spread, up))
+        segments.append(points)
+    return [points for points in segments if points]
+
+
+def exploration_spans(metrics: Sequence[Json], x: str) -> list[Point]:
+    """Where on the axis the explorer was at work, as starts and ends."""
+    spans = []
+    start = 0.0
+    for exploring, rows_of in groupby(metrics, lambda row: row["phase"] in PHASES_OF["explorer"]):
+        places = [place for row in rows_of if (place := number(row.get(x))) is not None]
+        if not places:
+            continue
+        if exploring and x == "update":
+            spans.append((places[0], places[0] + 1))
+        elif exploring:
+            spans.append((start, places[-1]))
+        start = places[-1]
+    return spans
+
+
+def running_mean(points: Sequence[Point]) -> list[Point]:
+    """Centred mean over about a twelfth of the points, shrinking at the ends."""
+    reach = running_window(len(points)) // 2
+    return [
+        (x, _mean([y for _, y in points[max(0, i - reach) : i + reach + 1]]))
+        for i, (x, _) in enumerate(points)
+    ]
+
+
+def running_window(count: int) -> int:
+    """How many points the running mean of a series of `count` points spans."""
+    return 2 * (count // 24) + 1
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
+    """Draw one curve; None if the run recorded nothing of it."""
+    found = [
+        (role, key, segments)
+        for key in curve.keys
+        for role in PHASES_OF
+        if (segments := series(metrics, role, curve.x, key))
+    ]
+    if not found:
+        return None
+
+    def draw(axes: Any) -> None:
+        for start, end in exploration_spans(metrics, curve.x):
+            axes.axvspan(start, end, color=COLORS["shade"], linewidth=0)
+        for role, key, segments in found:
+            _draw_series(axes, role, segments, "-" if key == curve.keys[0] else "--")
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xlabel(X_LABELS[curve.x])
+        if curve.percent:
+            _percent_axis(axes, max(y for _, _, s in found for points in s for _, y in points))
+
+    title = f"{curve.title} over {X_LABELS[curve.x]}"
+    label = f"{title}. {' '.join(_in_words(*entry, curve) for entry in found)}"
+    return Plot(title if curve in CURVES else curve.title, _svg(curve, label, draw))
+
+
+def _in_words(role: str, key: str, segments: Segments, curve: Curve) -> str:
+    points = [point for segment in segments for point in segment]
+    first, last = (f"{y:.1%}" if curve.percent else f"{y:.3g}" for _, y in (points[0], points[-1]))
+    what = f"{role}, {key.replace('_', ' ')}"
+    return f"{what}: {len(points)} points, from {first} to {last}."
+
+
+def _draw_series(axes: Any, role: str, segments: Segments, dashes: str) -> None:
+    color = COLORS[role]
+    for points in segments:
+        across, up = zip(*points, strict=True)
+        if role == "agent":
+            axes.plot(across, up, ".", color=color, markersize=4, alpha=0.35)
+            across, up = zip(*running_mean(points), strict=True)
+            axes.plot(across, up, dashes, color=color, linewidth=1.8, solid_capstyle="round")
+        elif role == "explorer":
+            axes.plot(across, up, "^" + dashes, color=color, markersize=4, linewidth=1)
+        else:
+            axes.plot(across, up, "D", color=color, markersize=5.5, zorder=5)
+
+
+def _percent_axis(axes: Any, largest: float) -> None:
+    axes.set_ylim(0, min(1.02, max(1.15 * largest, 0.01)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+
+
+def process_reward_plot(turns: Sequence[TurnQuality]) -> Plot | None:
+    """AUC of the process reward among live episodes, beside that of their length."""
+    model = [(float(row.turn), row.auc) for row in turns if row.auc is not None]
+    length = [
+        (float(row.turn), row.auc_length_only) for row in turns if row.auc_length_only is not None
+    ]
+    if not model:
+        return None
+
+    def draw(axes: Any) -> None:
+        axes.axhline(CHANCE, color=COLORS["muted"], linewidth=1, linestyle=":")
+        if length:
+            axes.plot(*zip(*length, strict=True), "s--", color=COLORS["muted"], markersize=4)
+        axes.plot(*zip(*model, strict=True), "o-", color=COLORS["agent"], linewidth=1.8)
+        axes.set_xlabel("turn")
+        low = min(auc for _, auc in [*model, *length])
+        axes.set_ylim(min(0.4, low - 0.05), 1.02)
+
+    values = ", ".join(f"{auc:.2f} at turn {turn:.0f}" for turn, auc in model)
+    label = f"AUC among episodes live at a turn. Process reward: {values}."
+    curve = Curve("process-reward-auc", "AUC among live episodes", ("auc",))
+    return Plot(curve.title, _svg(curve, label, draw))
+
+
+def _svg(curve: Curve, label: str, draw: Callable[[Any], None]) -> Markup:
+    """Draw into an SVG element that takes its colours and font from the page."""
+    style = {**STYLE, "svg.hashsalt": curve.name}
+    with matplotlib.style.context(["default", style]):
+        figure = Figure(figsize=curve.size, layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.tick_params(axis="x", length=3)
+        buffer = StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    return _inline(buffer.getvalue(), curve.name, label)
+
+
+def _inline(document: str, name: str, label: str) -> Markup:
+    svg = document[document.index("<svg") :]
+    svg = re.sub(r"<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", r'<svg viewBox="\1">', svg, count=1)
+    svg = re.sub(r"\bid=\"", f'id="{name}-', svg)
+    svg = re.sub(r"(href=\"#|url\(#)", rf"\1{name}-", svg)
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    for variable, color in COLORS.items():
+        svg = svg.replace(color, f"var(--{variable})")
+    opening = Markup('<svg role="img" aria-label="{}" ').format(label)
+    return opening + Markup(svg.removeprefix("<svg ").rstrip())

@@ -1,0 +1,222 @@
+"""What a run folder holds, read as far as it goes; what it lacks is noted."""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+PHASES = ("explore", "harvest", "learn", "evaluate")
+METRIC_KEYS = ("phase", "update")
+TRAJECTORY_KEYS = ("task", "family", "index", "success", "turns")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Everything that the page is made from."""
+
+    name: str
+    config: str | None
+    environment: Json
+    summary: Json
+    metrics: list[Json]
+    before: Json | None
+    """Evaluation before training."""
+    after: Json | None
+    """Evaluation after training."""
+    process_reward: Json | None
+    """Quality of the process reward model."""
+    trajectories_before: list[Json]
+    trajectories_after: list[Json]
+    liked_failure: Json | None
+    """The failed training trajectory with the largest sum of process rewards."""
+    notes: list[str]
+    """What is missing, cut short or inconsistent, in sentences."""
+
+
+def number(value: object) -> float | None:
+    """`value` if it is a finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+class _Folder:
+    """Reads files of a run folder and notes what could not be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+
+    def text(self, name: str, loss: str) -> str | None:
+        path = self.path / name
+        if not path.is_file():
+            self.notes.append(f"{name} is missing: {loss}.")
+            return None
+        return path.read_bytes().decode("utf-8", errors="replace")
+
+    def document(self, name: str, loss: str) -> Json | None:
+        text = self.text(name, loss)
+        if text is None:
+            return None
+        try:
+            document = json.loads(text)
+        except ValueError:
+            self.notes.append(f"{name} is cut short or not JSON, and was not read: {loss}.")
+            return None
+        if not isinstance(document, dict):
+            self.notes.append(f"{name} holds no JSON object, and was not read: {loss}.")
+            return None
+        return document
+
+    def config(self) -> str | None:
+        text = self.text("config.toml", "the configuration is not shown")
+        try:
+            tomllib.loads(text or "")
+        except tomllib.TOMLDecodeError:
+            self.notes.append("config.toml is cut short or not TOML; it is shown as it stands.")
+        return text
+
+    def rows(self, name: str, required: tuple[str, ...], loss: str) -> Iterator[Json]:
+        """The objects of a file of lines; unreadable lines are counted, not guessed at."""
+        path = self.path / name
+        if not path.is_file():
+            self.notes.append(f"{name} is missing: {loss}.")
+            return
+        unread: list[int] = []
+        count = 0
+        line = b"\n"
+        with path.open("rb") as file:
+            for count, line in enumerate(file, start=1):
+                row = _parse(line, required)
+                if row is None:
+                    unread.append(count)
+                else:
+                    yield row
+        if unread and unread[-1] == count and not line.endswith(b"\n"):
+            unread.pop()
+            self.notes.append(
+                f"{name} is cut in the middle of its last line (line {count}) and was read up "
+                "to there."
+            )
+        if unread:
+            what = (
+                f"1 line of {name} is" if len(unread) == 1 else f"{len(unread)} lines of {name} are"
+            )
+            self.notes.append(f"{what} unreadable and left out (first: line {unread[0]}).")
+
+
+def _parse(line: bytes, required: tuple[str, ...]) -> Json | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or any(key not in row for key in required):
+        return None
+    return row
+
+
+def read_run(run: Path) -> RunRecord:
+    """Read a run folder, which may be that of an interrupted run.
+
+    Raises ValueError if `run` is no folder or has not one line of metrics.
+    """
+    if not run.is_dir():
+        raise ValueError(f"{run} is not a folder; give the folder that a training run wrote")
+    folder = _Folder(run)
+    metrics = list(folder.rows("metrics.jsonl", METRIC_KEYS, "there are no curves"))
+    if not metrics:
+        raise ValueError(
+            f"{run} has no complete line in metrics.jsonl, so there is nothing to report; "
+            "give the folder of a run that got through at least one update"
+        )
+    config = folder.config()
+    environment = folder.document("environment.json", "commit, versions and machine are unknown")
+    summary = folder.document("summary.json", "the run did not finish, or was interrupted")
+    before = folder.document("evaluation-before.json", "success before training is unknown")
+    after = folder.document("evaluation-after.json", "success after training is unknown")
+    quality = folder.document("prm.json", "the process reward was not examined, or there was none")
+    no_episodes = "its episodes cannot be shown"
+    played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY_KEYS, no_episodes))
+    played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY_KEYS, no_episodes))
+    liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY_KEYS, no_episodes))
+    notes = [
+        *folder.notes,
+        *_metric_notes(metrics),
+        *_evaluation_notes(before, after, summary or {}),
+    ]
+    return RunRecord(
+        name=run.resolve().name,
+        config=config,
+        environment=environment or {},
+        summary=summary or {},
+        metrics=metrics,
+        before=before,
+        after=after,
+        process_reward=quality,
+        trajectories_before=played_before,
+        trajectories_after=played_after,
+        liked_failure=liked,
+        notes=notes,
+    )
+
+
+def process_reward_sum(trajectory: Json) -> float | None:
+    """Sum over turns of the process reward, None where none was given."""
+    rewards = trajectory.get("process_reward")
+    if not isinstance(rewards, list) or not rewards:
+        return None
+    return sum(number(reward) or 0.0 for reward in rewards)
+
+
+def _liked_failure(trajectories: Iterator[Json]) -> Json | None:
+    best: Json | None = None
+    best_sum = -math.inf
+    for trajectory in trajectories:
+        total = process_reward_sum(trajectory)
+        if total is not None and not trajectory["success"] and total > best_sum:
+            best, best_sum = trajectory, total
+    return best
+
+
+def _metric_notes(metrics: list[Json]) -> list[str]:
+    notes = []
+    strange = sorted({str(row["phase"]) for row in metrics if row["phase"] not in PHASES})
+    if strange:
+        notes.append(
+            f"Rows of metrics.jsonl in unknown phases are not drawn: {', '.join(strange)}."
+        )
+    broken: dict[str, int] = {}
+    for row in metrics:
+        for key, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                broken[key] = broken.get(key, 0) + 1
+    if broken:
+        counts = ", ".join(f"{key} ({count})" for key, count in sorted(broken.items()))
+        notes.append(f"Values that are not finite are missing from the curves: {counts}.")
+    return notes
+
+
+def _evaluation_notes(before: Json | None, after: Json | None, summary: Json) -> list[str]:
+    notes = []
+    for when, document in (("before", before), ("after", after)):
+        told = number(summary.get(f"success_{when}"))
+        measured = number((document or {}).get("success"))
+        if told is not None and measured is not None and abs(told - measured) > 1e-6:
+            notes.append(
+                f"summary.json gives a success {when} of {told:.4f}, evaluation-{when}.json of "
+                f"{measured:.4f}; the page shows the latter."
+            )
+    if before is None or after is None:
+        return notes
+    for what, key in (("games", "panel"), ("temperature", "temperature")):
+        if before.get(key) != after.get(key):
+            notes.append(
+                f"The evaluations before and after differ in their {what} "
+                f"({before.get(key)} and {after.get(key)}): their difference is not only training."
+            )
+    return notes

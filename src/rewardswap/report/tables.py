@@ -1,0 +1,248 @@
+"""The numbers of the page, as rows for the template."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rewardswap.report.records import Json, RunRecord, number
+from rewardswap.statistics import difference_interval
+
+CHANCE = 0.5
+CHANCE_MARGIN = 0.05
+"""How far from `CHANCE` an AUC at fixed turns still says nothing (ours)."""
+HIGH_AUC = 0.75
+"""From where a total AUC looks like a good process reward (ours)."""
+
+FACTS = {
+    "agent_updates": "updates of the agent",
+    "environment_steps": "environment steps",
+    "generated_tokens": "tokens generated",
+    "trained_tokens": "tokens trained on",
+    "games": "evaluation games",
+    "seconds": "wall clock",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A rate, or a difference of rates, with its 95 % interval where one is known."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """Success before and after training."""
+
+    before: Estimate | None
+    after: Estimate | None
+
+    @property
+    def difference(self) -> Estimate | None:
+        """After minus before, by Newcombe's interval."""
+        return difference(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class FamilyRow:
+    """One kind of task, or all of them."""
+
+    name: str
+    games: int | None
+    before: Estimate | None
+    after: Estimate | None
+    turns_before: float | None
+    turns_after: float | None
+
+    @property
+    def difference(self) -> Estimate | None:
+        """After minus before, by Newcombe's interval."""
+        return difference(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class TurnQuality:
+    """How well partial sums of the process reward rank episodes that are live at a turn."""
+
+    turn: int
+    live: int | None
+    auc: float | None
+    auc_length_only: float | None
+
+
+@dataclass(frozen=True)
+class ProcessRewardQuality:
+    """Whether the process reward knows more than how long an episode lasted."""
+
+    auc_total: float | None
+    auc_length_only: float | None
+    turns: list[TurnQuality]
+    other: list[tuple[str, str]]
+    warnings: list[str]
+
+
+def estimate(value: object, interval: object) -> Estimate | None:
+    """An estimate from what a file holds; None without a value."""
+    rate = number(value)
+    if rate is None:
+        return None
+    ends = [number(end) for end in interval] if isinstance(interval, list) else []
+    if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+        return Estimate(rate, (ends[0], ends[1]))
+    return Estimate(rate, None)
+
+
+def difference(before: Estimate | None, after: Estimate | None) -> Estimate | None:
+    """After minus before; without an interval if either has none."""
+    if before is None or after is None:
+        return None
+    value = after.value - before.value
+    if before.interval is None or after.interval is None:
+        return Estimate(value, None)
+    interval = difference_interval(before.value, before.interval, after.value, after.interval)
+    return Estimate(value, interval)
+
+
+def headline(record: RunRecord) -> Headline:
+    """Success before and after, by the evaluations or else by the summary."""
+    found = []
+    for when, document in (("before", record.before), ("after", record.after)):
+        measured = document or {}
+        told = record.summary
+        found.append(
+            estimate(measured.get("success"), measured.get("interval"))
+            or estimate(told.get(f"success_{when}"), told.get(f"success_{when}_interval"))
+        )
+    return Headline(*found)
+
+
+def family_rows(before: Json | None, after: Json | None) -> list[FamilyRow]:
+    """One row a kind of task in alphabetical order, and a last one of all games."""
+    families_before, families_after = _families(before), _families(after)
+    names = sorted({*families_before, *families_after})
+    rows = [_row(name, families_before.get(name), families_after.get(name)) for name in names]
+    everything = [
+        None if document is None else {**document, "games": _panel_games(document)}
+        for document in (before, after)
+    ]
+    return [*rows, _row("all games", *everything)] if rows else []
+
+
+def _families(document: Json | None) -> dict[str, Json]:
+    families = (document or {}).get("families")
+    return dict(families) if isinstance(families, Mapping) else {}
+
+
+def _panel_games(document: Json) -> object:
+    panel = document.get("panel")
+    return panel.get("games") if isinstance(panel, Mapping) else None
+
+
+def _row(name: str, before: Json | None, after: Json | None) -> FamilyRow:
+    old, new = before or {}, after or {}
+    games = number(new.get("games", old.get("games")))
+    return FamilyRow(
+        name=name,
+        games=None if games is None else int(games),
+        before=estimate(old.get("success"), old.get("interval")),
+        after=estimate(new.get("success"), new.get("interval")),
+        turns_before=number(old.get("mean_turns")),
+        turns_after=number(new.get("mean_turns")),
+    )
+
+
+def process_reward_quality(quality: Json | None) -> ProcessRewardQuality | None:
+    """The table of the process reward model and what is to be said against it."""
+    if quality is None:
+        return None
+    turns = []
+    for row in quality.get("turns") or []:
+        live = number(row.get("live"))
+        turns.append(
+            TurnQuality(
+                turn=int(row["turn"]),
+                live=None if live is None else int(live),
+                auc=number(row.get("auc")),
+                auc_length_only=number(row.get("auc_length_only")),
+            )
+        )
+    total, length_only = number(quality.get("auc_total")), number(quality.get("auc_length_only"))
+    shown = {"auc_total", "auc_length_only", "turns"}
+    return ProcessRewardQuality(
+        auc_total=total,
+        auc_length_only=length_only,
+        turns=turns,
+        other=[(words(key), plain(value)) for key, value in quality.items() if key not in shown],
+        warnings=_quality_warnings(total, length_only, turns),
+    )
+
+
+def mean_auc_at_fixed_turns(turns: list[TurnQuality]) -> float | None:
+    """Mean over turns of the AUC among live episodes, weighted by how many were live."""
+    known = [(row.auc, row.live or 0) for row in turns if row.auc is not None]
+    weight = sum(live for _, live in known)
+    return sum(auc * live for auc, live in known) / weight if weight else None
+
+
+def _quality_warnings(
+    total: float | None, length_only: float | None, turns: list[TurnQuality]
+) -> list[str]:
+    warnings: list[str] = []
+    fixed = mean_auc_at_fixed_turns(turns)
+    if total is None:
+        return warnings
+    if fixed is not None and total >= HIGH_AUC and abs(fixed - CHANCE) <= CHANCE_MARGIN:
+        warnings.append(
+            f"This process reward is a turn counter. Its total AUC of {total:.3f} looks good, but "
+            f"among episodes that are still running at a given turn it ranks them like a coin "
+            f"(mean AUC {fixed:.3f}): it has learned how long an episode lasts, not how it goes."
+        )
+    if length_only is not None and total <= length_only:
+        warnings.append(
+            f"The total AUC of {total:.3f} is no better than that of an episode's length alone "
+            f"({length_only:.3f}); only the AUC at fixed turns tells whether it knows more."
+        )
+    return warnings
+
+
+def facts(summary: Json) -> list[tuple[str, str]]:
+    """The costs of the run that a reader asks for first."""
+    return [(label, plain(summary[key], key)) for key, label in FACTS.items() if key in summary]
+
+
+def flat(document: Json) -> list[tuple[str, str]]:
+    """Any document as labels and values, one level of nesting joined by dots."""
+    rows: list[tuple[str, str]] = []
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{key}.{inner}", plain(deep)) for inner, deep in value.items()]
+        else:
+            rows.append((key, plain(value, key)))
+    return rows
+
+
+def words(key: str) -> str:
+    """A key of a file as words."""
+    return key.replace("_", " ")
+
+
+def plain(value: object, key: str = "") -> str:
+    """A value as a reader would write it: thousands apart, few decimals."""
+    if isinstance(value, list):
+        return "[" + ", ".join(plain(item) for item in value) + "]"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "–" if value is None else str(value)
+    if key == "seconds":
+        return duration(float(value))
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f")
+    return f"{value:.4g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
