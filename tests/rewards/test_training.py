@@ -6,7 +6,7 @@ import torch
 from rewardswap.rewards.config import PRESETS, ProcessRewardConfig
 from rewardswap.rewards.training import (
     RewardHead,
-    balancing_weights,
+    outcome_weights,
     padded,
     prefix_loss,
     split_by_task,
@@ -52,20 +52,18 @@ def test_padded_puts_turns_in_rows() -> None:
 
 def test_each_outcome_carries_half_of_the_loss() -> None:
     success, lengths = [True, False, False, False], [2, 3, 3, 4]
-    # trajectories: 1 success and 3 failures of 4
-    total = balancing_weights(success, lengths, PRESETS["action"])
-    torch.testing.assert_close(total, torch.tensor([2.0, 2 / 3, 2 / 3, 2 / 3]))
-    # prefixes: 2 of successes and 10 of failures, of 12
-    prefixes = balancing_weights(success, lengths, PRESETS["after_observation"])
-    torch.testing.assert_close(prefixes, torch.tensor([3.0, 0.6, 0.6, 0.6]))
+    # trajectories: 1 success and 3 failures of 4, so 4/2 and 4/6
+    assert outcome_weights(success, lengths, PRESETS["action"]) == (2.0, 4 / 6)
+    # prefixes: 2 of successes and 10 of failures, of 12, so 12/4 and 12/20
+    assert outcome_weights(success, lengths, PRESETS["after_observation"]) == (3.0, 0.6)
     off = replace(PRESETS["action"], balance="none")
-    assert balancing_weights(success, lengths, off).tolist() == [1.0] * 4
+    assert outcome_weights(success, lengths, off) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(("success", "word"), [(True, "succeeded"), (False, "failed")])
 def test_one_kind_of_outcome_cannot_be_fitted(success: bool, word: str) -> None:
     with pytest.raises(ValueError, match=f"all 3 trajectories {word}"):
-        balancing_weights([success] * 3, [1, 1, 1], PRESETS["action"])
+        outcome_weights([success] * 3, [1, 1, 1], PRESETS["action"])
 
 
 def test_no_task_is_in_two_parts_and_order_does_not_matter(revealing) -> None:

@@ -11,8 +11,10 @@ from rewardswap.types import Group
 class RewardSource(Protocol):
     """Scores every turn of a group; the reward swap exchanges one source for another."""
 
-    name: str
-    """Key of the scores in `Group.rewards`."""
+    @property
+    def name(self) -> str:
+        """Key of the scores in `Group.rewards`."""
+        ...
 
     def score(self, group: Group) -> Float[Tensor, "N K"]:
         """Reward of every turn, float32, 0 where a trajectory has no such turn."""

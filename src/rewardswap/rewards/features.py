@@ -81,16 +81,14 @@ def turn_features(
     lengths = tuple(len(trajectory.turns) for trajectory in trajectories)
     if not lengths:
         raise ValueError("no trajectories to read features from")
-    readings = list(_readings(trajectories, config))
-    values: Tensor | None = None
-    for batch in _batches(readings, config.tokens_per_batch):
+    read: list[Tensor] = []
+    order: list[Tensor] = []
+    for batch in _batches(list(_readings(trajectories, config)), config.tokens_per_batch):
         rows, positions, turns = _places(batch)
         hidden = _hidden_states(batch, backbone, config)
-        read = torch.cat([layer[rows, positions] for layer in hidden], dim=-1).cpu()
-        if values is None:
-            values = torch.zeros(sum(lengths), read.shape[1])
-        values[turns] = read
-    assert values is not None
+        read.append(torch.cat([layer[rows, positions] for layer in hidden], dim=-1).cpu())
+        order.append(turns)
+    values = torch.cat(read)[torch.cat(order).argsort()]
     _refuse_not_finite(values, trajectories)
     return TurnFeatures(values, lengths)
 

@@ -116,27 +116,26 @@ def prefix_loss(
     return (share * error).sum() / share.sum()
 
 
-def balancing_weights(
+def outcome_weights(
     success: Sequence[bool], lengths: Sequence[int], config: ProcessRewardConfig
-) -> Float[Tensor, "N"]:
-    """Weights per trajectory with which successes and failures carry half of the loss each.
+) -> tuple[float, float]:
+    """Weight of a success and of a failure, with which each kind carries half of the loss.
 
     What is balanced is what the loss counts: trajectories for `total`, prefixes for `prefixes`.
     Raises ValueError when all succeeded or all failed: there is nothing to tell apart.
     """
-    won = torch.tensor(success)
-    if won.all() or not won.any():
+    wins = sum(success)
+    if wins in (0, len(success)):
         raise ValueError(
-            f"all {len(won)} trajectories {'succeeded' if won.all() else 'failed'}: a process "
+            f"all {len(success)} trajectories {'succeeded' if wins else 'failed'}: a process "
             "reward model needs both; collect more tasks or at other temperatures"
         )
     if config.balance == "none":
-        return torch.ones(len(won))
-    examples = torch.tensor(lengths).float()
-    if config.loss_on == "total":
-        examples = torch.ones(len(won))
-    half = examples.sum() / 2
-    return torch.where(won, half / examples[won].sum(), half / examples[~won].sum())
+        return 1.0, 1.0
+    counts = [1] * len(success) if config.loss_on == "total" else lengths
+    total = sum(counts)
+    of_wins = sum(count for count, won in zip(counts, success, strict=True) if won)
+    return total / (2 * of_wins), total / (2 * (total - of_wins))
 
 
 @dataclass(frozen=True)
@@ -174,20 +173,15 @@ def fit_head(
     """
     success = [t.success for t in trajectories]
     outcome = [float(t.success) if config.target == "success" else t.outcome for t in trajectories]
-    kept = torch.tensor(split.training)
-    weight = torch.ones(len(trajectories))
-    weight[kept] = balancing_weights(
+    win, loss = outcome_weights(
         [success[n] for n in split.training], [features.lengths[n] for n in split.training], config
     )
-    # Validation trajectories get their class's training weight, so both losses weigh alike.
-    for n in split.validation:
-        same = next(m for m in split.training if success[m] == success[n])
-        weight[n] = weight[same]
+    weight = torch.where(torch.tensor(success), win, loss)
     every = _Examples(features, torch.tensor(outcome), weight)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         head = RewardHead(features.values.shape[1], config.hidden_size)
-    training = every.of(kept)
+    training = every.of(torch.tensor(split.training))
     head.standardize_by(training.features.values)
     history = _descend(head, training, every.of(torch.tensor(split.validation)), config)
     return head.eval().requires_grad_(False), history
