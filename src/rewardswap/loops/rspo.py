@@ -1,0 +1,126 @@
+"""RSPO: explore under the dense reward, swap, learn under the outcome.
+
+Paper: Reward-Swap Policy Optimization for Multi-Turn LLM Agents, arXiv:2607.04713, Algorithm 1.
+The paper's code and full text were not at hand; where its public review is silent the choice is
+ours and the docstrings say so (docs/method.md lists every one).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rewardswap.replay import ReplayBuffer
+from rewardswap.rewards.base import RewardSource
+from rewardswap.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sizes of one update: B tasks of N trajectories each."""
+
+    tasks: int = 16
+    """B, in tasks (that B counts tasks is our reading, the only one in which sizes add up)."""
+    group_size: int = 16
+    """N, in trajectories of one task (paper: 16)."""
+
+    def __post_init__(self) -> None:
+        if self.tasks < 1 or self.group_size < 2:
+            raise ValueError(
+                f"a batch needs at least 1 task and groups of at least 2 trajectories, got "
+                f"{self.tasks} and {self.group_size}"
+            )
+
+
+@dataclass(frozen=True)
+class RewardSwap:
+    """One loop: explore for some updates, swap, learn for some."""
+
+    explore_steps: int = 3
+    """Updates of the explorer in phase 1 (paper: k = 3); 0: replay only."""
+    learn_steps: int = 3
+    """Updates of the agent in phase 2 (paper: k = 3)."""
+    alpha: float = 1 / 8
+    """Share of replayed trajectories, and of their loss (paper: 1/8); 0: no replay."""
+    explorer_learning_rate: float | None = None
+    """Learning rate of the explorer; none: the policy's."""
+    replay_capacity: int = 512
+    """Most trajectories in the buffer (ours; it lives for one loop)."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha < 1:
+            raise ValueError(f"alpha must be in [0, 1), got {self.alpha}")
+        if self.learn_steps < 1 or self.explore_steps < 0:
+            raise ValueError(
+                f"learn_steps must be at least 1 and explore_steps at least 0, "
+                f"got {self.learn_steps} and {self.explore_steps}"
+            )
+        if self.explore_steps and not self.alpha:
+            raise ValueError(
+                f"{self.explore_steps} explore_steps do nothing at alpha = 0: nothing is replayed; "
+                "set alpha above 0 or explore_steps to 0"
+            )
+        if self.explorer_learning_rate is not None and not self.explore_steps:
+            raise ValueError("explorer_learning_rate does nothing at explore_steps = 0")
+
+    def split(self, batch: Batch) -> tuple[int, int]:
+        """Fresh tasks (1 - alpha) B and replayed trajectories alpha B N.
+
+        Raises ValueError when these are not whole, naming the nearest sizes that are, or when the
+        buffer is too small for one update.
+        """
+        exact = Fraction(self.alpha).limit_denominator(10_000)
+        share = exact * batch.tasks
+        if share.denominator != 1:
+            below = batch.tasks // exact.denominator * exact.denominator
+            near = [str(size) for size in (below, below + exact.denominator) if size > 0]
+            raise ValueError(
+                f"alpha = {exact} of {batch.tasks} tasks is {float(share):g}, not whole; the "
+                f"nearest numbers of tasks that alpha divides: {', '.join(near)}"
+            )
+        count = int(share) * batch.group_size
+        if count > self.replay_capacity:
+            raise ValueError(
+                f"replay_capacity {self.replay_capacity} is smaller than the {count} replayed "
+                "trajectories of one update"
+            )
+        return batch.tasks - int(share), count
+
+
+def rspo(
+    trainer: Trainer,
+    swap: RewardSwap,
+    batch: Batch,
+    *,
+    updates: int,
+    dense: RewardSource,
+    outcome: RewardSource,
+    buffer: ReplayBuffer,
+) -> None:
+    """Algorithm 1 until the agent has made `updates` updates; the last loop may be shorter."""
+    tasks, replay_count = swap.split(batch)
+    size = batch.group_size
+    while trainer.agent_updates < updates:
+        if replay_count:
+            agent = trainer.branch()  # pi_B <- pi_theta
+            trainer.policy.fresh_optimizer(swap.explorer_learning_rate)
+            for _ in range(swap.explore_steps):  # phase 1: explore under the dense reward
+                trainer.update(trainer.collect("explore", tasks, size), dense, "explore")
+            harvested = trainer.harvest(trainer.collect("harvest", tasks, size), outcome)
+            trainer.restore(agent)  # forget pi_B, keep what it saw
+            buffer.add(harvested)
+            _note_explorer(trainer, buffer, trainer.divergence(harvested))
+        for _ in range(min(swap.learn_steps, updates - trainer.agent_updates)):
+            fresh = trainer.collect("learn", tasks, size)  # D_on ~ pi_theta
+            count = min(replay_count, len(buffer))
+            trainer.note(missing_replay=float(replay_count - count))
+            replayed = buffer.sample(count) if count else []  # D_off ~ pi_B, best outcome first
+            trainer.update(fresh, outcome, "learn", replayed, swap.alpha)  # the swap
+        buffer.clear()  # D <- empty
+        trainer.loop += 1
+
+
+def _note_explorer(trainer: Trainer, buffer: ReplayBuffer, divergence: float) -> None:
+    trainer.note(
+        explorer_kl=divergence,
+        replay_success_share=buffer.success_share(),
+        replay_size=float(len(buffer)),
+    )

@@ -1,0 +1,80 @@
+"""A causal language model and its tokenizer from a folder, with the checks that training needs."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from torch import nn
+
+BASE_AGENT = "base-agent"
+"""Name of the small model that ships with the package."""
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A model that can chat: weights in float32, tokenizer with a chat template, end tokens."""
+
+    model: Any
+    tokenizer: PreTrainedTokenizerBase
+    end_token_ids: tuple[int, ...]
+
+
+def model_folder(name: str) -> Path:
+    """The folder of the shipped base agent, or `name` as a folder."""
+    if name == BASE_AGENT:
+        return Path(str(files("rewardswap") / "assets" / BASE_AGENT))
+    return Path(name)
+
+
+def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
+    """Load a Hugging Face causal LM folder; nothing is downloaded and no code of it is run.
+
+    Raises ValueError naming the folder and the way out if it is missing, is no model, or has no
+    tokenizer, chat template or end token.
+    """
+    folder = model_folder(name)
+    if not (folder / "config.json").is_file():
+        raise ValueError(
+            f"model folder {folder} has no config.json; give --policy.model the folder of a "
+            f"Hugging Face causal LM, or {BASE_AGENT!r} for the small agent of this package"
+        )
+    if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
+        raise ValueError(
+            f"model folder {folder} has no tokenizer; save one there with "
+            "tokenizer.save_pretrained(folder)"
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32
+        )
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
+    if not tokenizer.chat_template:
+        raise ValueError(
+            f"the tokenizer in {folder} has no chat template; put the one of its instruct version "
+            "into chat_template.jinja of that folder"
+        )
+    end = _end_token_ids(model, tokenizer)
+    if not end:
+        raise ValueError(f"neither the model nor the tokenizer in {folder} names an end token")
+    try:
+        model.to(torch.device(device))
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(f"policy.device {device!r} cannot be used: {first}") from error
+    model.eval()
+    return LanguageModel(model, tokenizer, end)
+
+
+def _end_token_ids(model: nn.Module, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The end tokens of generation config and tokenizer, each once."""
+    configured: Any = getattr(model, "generation_config", None)
+    ids = getattr(configured, "eos_token_id", None)
+    listed = [] if ids is None else ids if isinstance(ids, list) else [ids]
+    own = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+    return tuple(dict.fromkeys([*own, *listed]))

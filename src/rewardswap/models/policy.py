@@ -1,0 +1,154 @@
+"""A causal language model as a policy: score tokens, take optimizer steps, branch and restore."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rewardswap.models.batching import Batch, microbatches
+
+Metrics = dict[str, float]
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """What the policy says of every action token; 0 elsewhere."""
+
+    logprob: Float[Tensor, "B T"]
+    """log pi_theta of the token at the sampling temperature, float32, with gradient in training."""
+    entropy: Float[Tensor, "B T"]
+    """Entropy of the distribution that the token was drawn from, in nats."""
+
+
+Loss = Callable[[TokenScores, Batch], tuple[Tensor, Metrics]]
+"""Sum over the batch of weighted per-token losses, and sums of metrics over the same tokens."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that comes back, bit for bit, when a branch is thrown away."""
+
+    model: Mapping[str, Tensor]
+    optimizer: Mapping[str, Any]
+    version: int
+    random_state: Tensor
+
+
+class Policy:
+    """One model, its optimizer, and the count of its updates."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
+        temperature: float = 1.0,
+        gradient_clip: float = 1.0,
+        tokens_per_microbatch: int = 8192,
+    ) -> None:
+        self.model = model
+        self.make_optimizer = make_optimizer
+        self.optimizer = make_optimizer(model)
+        self.temperature = temperature
+        self.gradient_clip = gradient_clip
+        self.tokens_per_microbatch = tokens_per_microbatch
+        self.version = 0
+        model.eval()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.model.parameters()).device
+
+    def _forward(self, batch: Batch) -> TokenScores:
+        """The trunk over all tokens, the head only where an action token is predicted."""
+        positions = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
+        attention = positions[None, :] < batch.lengths[:, None]
+        trunk: Any = self.model.get_decoder()  # type: ignore[operator]
+        head: Any = self.model.get_output_embeddings()  # type: ignore[operator]
+        hidden = trunk(
+            input_ids=batch.tokens, attention_mask=attention, use_cache=False
+        ).last_hidden_state
+        mask = batch.action_mask
+        logits = head(hidden[:, :-1][mask[:, 1:]]).float() / self.temperature
+        distribution = torch.log_softmax(logits, dim=-1)
+        chosen = distribution.gather(-1, batch.tokens[mask][:, None])[:, 0]
+        entropy = -(distribution.exp() * distribution).sum(dim=-1).detach()
+        blank = torch.zeros(mask.shape, device=mask.device)
+        return TokenScores(
+            logprob=blank.masked_scatter(mask, chosen), entropy=blank.masked_scatter(mask, entropy)
+        )
+
+    @torch.no_grad()
+    def score(self, batch: Batch) -> TokenScores:
+        """log-probabilities and entropies of all action tokens, without gradient, on the CPU."""
+        logprob = torch.zeros(batch.tokens.shape)
+        entropy = torch.zeros(batch.tokens.shape)
+        for rows in microbatches(batch, self.tokens_per_microbatch):
+            part = batch.take(rows).to(self.device)
+            scores = self._forward(part)
+            width = part.tokens.shape[1]
+            logprob[rows, :width] = scores.logprob.cpu()
+            entropy[rows, :width] = scores.entropy.cpu()
+        return TokenScores(logprob, entropy)
+
+    def step(self, batch: Batch, loss: Loss) -> Metrics:
+        """One optimizer step over `batch`, however many micro-batches it takes.
+
+        Weights are fixed on the whole batch, so gradients of micro-batches add. A step whose
+        gradient norm is not finite is skipped and counted in `skipped_steps`.
+        """
+        totals: Metrics = {}
+        self.optimizer.zero_grad(set_to_none=True)
+        for rows in microbatches(batch, self.tokens_per_microbatch):
+            part = batch.take(rows).to(self.device)
+            value, metrics = loss(self._forward(part), part)
+            value.backward()  # type: ignore[no-untyped-call]
+            for name, number in {**metrics, "loss": float(value.detach())}.items():
+                totals[name] = totals.get(name, 0.0) + number
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.gradient_clip)
+        finite = bool(torch.isfinite(norm))
+        if finite:
+            self.optimizer.step()
+        totals["gradient_norm"] = float(norm) if finite else 0.0
+        totals["gradient_clipped"] = float(finite and float(norm) > self.gradient_clip)
+        totals["skipped_steps"] = float(not finite)
+        return totals
+
+    def fresh_optimizer(self, learning_rate: float | None = None) -> None:
+        """Forget the optimizer's moments: the explorer starts without the agent's momentum."""
+        self.optimizer = self.make_optimizer(self.model)
+        if learning_rate is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate
+
+    def snapshot(self) -> Snapshot:
+        """A copy of parameters, optimizer, version and random state."""
+        return Snapshot(
+            model={name: value.detach().clone() for name, value in self.model.state_dict().items()},
+            optimizer=_copied(self.optimizer.state_dict()),
+            version=self.version,
+            random_state=torch.get_rng_state(),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Come back to `snapshot` exactly; the snapshot stays usable."""
+        self.model.load_state_dict(snapshot.model)
+        self.optimizer = self.make_optimizer(self.model)
+        self.optimizer.load_state_dict(_copied(snapshot.optimizer))
+        self.version = snapshot.version
+        torch.set_rng_state(snapshot.random_state)
+
+
+def _copied(state: Any) -> Any:
+    """A deep copy of nested optimizer state that shares no tensor with it."""
+    if isinstance(state, Tensor):
+        return state.detach().clone()
+    if isinstance(state, Mapping):
+        return {name: _copied(value) for name, value in state.items()}
+    if isinstance(state, list | tuple):
+        return type(state)(_copied(value) for value in state)
+    return state

@@ -1,0 +1,300 @@
+"""A run put together: world, model, engine, trainer; and what it does from start to end."""
+
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from rewardswap.algorithm import Algorithm, CenteredClip
+from rewardswap.configuration import EnvironmentConfig, Run
+from rewardswap.envs.alfworld.generator import GeneratedWorld
+from rewardswap.envs.alfworld.world import AlfworldWorld, GameWorld
+from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
+from rewardswap.loops.on_policy import on_policy
+from rewardswap.loops.rspo import rspo
+from rewardswap.methods import METHODS
+from rewardswap.models.loading import LanguageModel, load_language_model
+from rewardswap.models.policy import Metrics, Policy
+from rewardswap.replay import ReplayBuffer
+from rewardswap.report import write_report
+from rewardswap.rewards.base import RewardSource
+from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.process import ProcessRewardModel
+from rewardswap.rewards.rule import ProgressReward
+from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.run_folder import RunFolder
+from rewardswap.screen import Screen
+from rewardswap.settings import write_run
+from rewardswap.task_stream import TaskStream, derived_seed
+from rewardswap.trainer import Phase, Trainer
+from rewardswap.types import Group, Task, Trajectory
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A world, a panel of its games, and a model that can play them."""
+
+    world: GameWorld
+    panel: Panel
+    language_model: LanguageModel
+    engine: HuggingFaceEngine
+    context: ChatContext
+    sampling: SamplingParams
+
+    def play(
+        self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
+    ) -> Played:
+        """Play episodes with the model as it is."""
+        sampling = self.sampling
+        if temperature is not None:
+            sampling = replace(sampling, temperature=temperature)
+        return play(
+            requests,
+            self.world,
+            self.engine,
+            self.context,
+            sampling=sampling,
+            seed=seed,
+            policy_version=version,
+            turn_limit=self.world.turn_limit,
+        )
+
+    def evaluate(self, seed: int, temperature: float) -> Evaluation:
+        """Play every game of the panel once, with the same random keys whatever the model."""
+        requests = [EpisodeRequest(task, 0) for task in self.panel.tasks]
+        played = self.play(requests, derived_seed(seed, "evaluation"), 0, temperature)
+        failed = tuple(failure.task for failure in played.failures)
+        return Evaluation(self.panel, temperature, tuple(played.trajectories), failed)
+
+
+def make_world(env: EnvironmentConfig, held_out: int) -> GameWorld:
+    """The official games of a folder, or freshly generated ones."""
+    if env.games is not None:
+        return AlfworldWorld(env.games, style=env.wording, turn_limit=env.turn_limit)
+    return GeneratedWorld(
+        seed=env.generated_seed,
+        train=env.generated_games,
+        held_out=held_out,
+        style=env.wording,
+        turn_limit=env.turn_limit,
+    )
+
+
+def make_stage(
+    env: EnvironmentConfig, model: str, *, device: str, temperature: float, action_tokens: int
+) -> Stage:
+    """Everything that playing needs. Raises ValueError naming what is missing and the way out."""
+    world = make_world(env, env.evaluation_games or 400)
+    split = env.split or ("held_out" if env.games is None else "valid_seen")
+    tasks = world.tasks(split)
+    panel = Panel(split, tuple(tasks[: env.evaluation_games]))
+    if env.evaluation_games is not None and len(panel.tasks) < env.evaluation_games:
+        raise ValueError(
+            f"env.evaluation_games is {env.evaluation_games}, but split {split!r} has "
+            f"{len(panel.tasks)} games"
+        )
+    language_model = load_language_model(model, device)
+    return Stage(
+        world=world,
+        panel=panel,
+        language_model=language_model,
+        engine=HuggingFaceEngine(language_model.model, language_model.end_token_ids),
+        context=ChatContext(language_model.tokenizer, world.instructions),
+        sampling=SamplingParams(temperature=temperature, max_tokens=action_tokens),
+    )
+
+
+class Training:
+    """A training run: everything is built and checked before the run folder is made."""
+
+    def __init__(self, run: Run) -> None:
+        torch.set_num_threads(run.threads)
+        torch.manual_seed(run.seed)
+        self.run = run
+        policy = run.policy
+        self.stage = make_stage(
+            run.env,
+            policy.model,
+            device=policy.device,
+            temperature=policy.temperature,
+            action_tokens=policy.action_tokens,
+        )
+        self.tasks = self.stage.world.tasks(run.env.train_split)
+        assert_disjoint(self.tasks, self.stage.panel)
+        self.algorithm = _algorithm(run)
+        model = self.stage.language_model.model
+        self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
+        output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self.folder = RunFolder(output)
+
+    @property
+    def _needs_start(self) -> bool:
+        """Whether the start policy is needed later: as reference or as reward backbone."""
+        learned = self.run.loop == "rspo" and self.run.reward.dense == "learned"
+        return bool(self.algorithm.terms) or (learned and self.run.swap.explore_steps > 0)
+
+    def execute(self, screen: Screen) -> Path:
+        """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
+        started = time.monotonic()
+        run, folder = self.run, self.folder
+        write_run(run, folder.path / "config.toml")
+        folder.write_environment()
+        screen.start(run, folder.path, self.stage.panel, len(self.tasks))
+        before = self.stage.evaluate(run.seed, run.evaluation_temperature)
+        screen.evaluated("before", before)
+        dense = self._dense_reward(screen)
+        folder.write_evaluation("before", before, _process_rewards(dense, before.trajectories))
+        trainer = self._trainer(screen, dense)
+        self._loop(trainer, dense)
+        after = self.stage.evaluate(run.seed, run.evaluation_temperature)
+        screen.evaluated("after", after)
+        folder.write_evaluation("after", after, _process_rewards(dense, after.trajectories))
+        self._save(dense)
+        summary = _summary(run, trainer, before, after, time.monotonic() - started)
+        folder.write("summary.json", summary)
+        folder.close()
+        report = write_report(folder.path)
+        screen.finish(before, after, summary["seconds"], report)
+        return report
+
+    def _dense_reward(self, screen: Screen) -> RewardSource | None:
+        """The dense reward of phase 1, or none where nothing explores."""
+        run = self.run
+        if run.loop != "rspo" or run.swap.explore_steps == 0:
+            return None
+        if run.reward.dense == "progress" or self.start_model is None:
+            return ProgressReward()
+        trajectories = self._collect_for_reward(screen)
+        reward = ProcessRewardModel(copy.deepcopy(self.start_model), run.reward.model)
+        quality = reward.fit(trajectories)
+        self.folder.write("prm.json", quality.as_dict())
+        screen.fitted(quality)
+        return reward
+
+    def _collect_for_reward(self, screen: Screen) -> list[Trajectory]:
+        """Rollouts of the start policy at several temperatures, whole groups of a task at each."""
+        config = self.run.reward
+        seed = derived_seed(self.run.seed, "reward")
+        stream = TaskStream(self.tasks, seed)
+        shares = len(config.temperatures)
+        count = max(1, config.trajectories // (config.group_size * shares))
+        trajectories: list[Trajectory] = []
+        for number, temperature in enumerate(config.temperatures):
+            requests = [
+                EpisodeRequest(task, n) for task in stream.draw(count) for n in range(config.group_size)
+            ]
+            played = self.stage.play(requests, derived_seed(seed, number), 0, temperature)
+            trajectories += played.trajectories
+        screen.collected(trajectories)
+        return trajectories
+
+    def _trainer(self, screen: Screen, dense: RewardSource | None) -> Trainer:
+        run = self.run
+
+        def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(
+                model.parameters(),
+                lr=run.policy.learning_rate,
+                betas=run.policy.betas,
+                weight_decay=run.policy.weight_decay,
+            )
+
+        def policy_of(model: nn.Module) -> Policy:
+            return Policy(
+                model,
+                make_optimizer=make_optimizer,
+                temperature=run.policy.temperature,
+                gradient_clip=run.policy.gradient_clip,
+                tokens_per_microbatch=run.policy.tokens_per_microbatch,
+            )
+
+        def record(metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
+            self.folder.add_metrics({"phase": phase, **metrics})
+            self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
+            screen.updated(metrics, phase)
+
+        reference = self.start_model if self.algorithm.terms else None
+        return Trainer(
+            policy=policy_of(self.stage.language_model.model),
+            play=self.stage.play,
+            algorithm=self.algorithm,
+            training_tasks=self.tasks,
+            seed=run.seed,
+            minibatches=run.policy.minibatches,
+            reference=None if reference is None else policy_of(reference),
+            report=record,
+        )
+
+    def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:
+        run, outcome = self.run, OutcomeReward()
+        if run.loop == "on_policy":
+            tasks, size = run.batch.tasks, run.batch.group_size
+            on_policy(trainer, updates=run.updates, tasks=tasks, group_size=size, reward=outcome)
+            return
+        buffer = ReplayBuffer(run.swap.replay_capacity, derived_seed(run.seed, "replay"))
+        rspo(
+            trainer,
+            run.swap,
+            run.batch,
+            updates=run.updates,
+            dense=dense or outcome,
+            outcome=outcome,
+            buffer=buffer,
+        )
+
+    def _save(self, dense: RewardSource | None) -> None:
+        """The trained policy as an ordinary Hugging Face folder, and the process reward model."""
+        language_model = self.stage.language_model
+        language_model.model.save_pretrained(self.folder.path / "checkpoint")
+        language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
+        if isinstance(dense, ProcessRewardModel):
+            dense.save_pretrained(self.folder.path / "process-reward")
+
+
+def _algorithm(run: Run) -> Algorithm:
+    """The run's method with the run's clip."""
+    algorithm = METHODS[run.method](kl_coefficient=run.loss.kl_coefficient)
+    clip = CenteredClip(run.loss.clip_low, run.loss.clip_high, run.loss.clip_window)
+    return replace(algorithm, clip=clip)
+
+
+def _process_rewards(
+    dense: RewardSource | None, trajectories: Sequence[Trajectory]
+) -> list[list[float]] | None:
+    """Turn rewards for the reader of the report."""
+    if dense is None:
+        return None
+    groups = [Group(trajectory.task, (trajectory,)) for trajectory in trajectories]
+    return [dense.score(group)[0].tolist() for group in groups]
+
+
+def _summary(
+    run: Run, trainer: Trainer, before: Evaluation, after: Evaluation, seconds: float
+) -> dict[str, Any]:
+    counters = trainer.counters
+    return {
+        "recipe": run.recipe,
+        "method": run.method,
+        "loop": run.loop,
+        "seed": run.seed,
+        "games": before.total.games,
+        "panel_hash": before.panel.hash,
+        "success_before": before.total.success,
+        "success_before_interval": list(before.total.interval),
+        "success_after": after.total.success,
+        "success_after_interval": list(after.total.interval),
+        "seconds": seconds,
+        "agent_updates": trainer.agent_updates,
+        "environment_steps": counters["environment_steps"],
+        "generated_tokens": counters["generated_tokens"],
+        "trained_tokens": counters["trained_tokens"],
+        "failed_episodes": counters["failed_episodes"],
+    }

@@ -1,0 +1,95 @@
+"""Configurations as TOML: written as resolved, read back strictly."""
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import tomli_w
+
+from rewardswap.configuration import Run, unknown
+
+Value = TypeVar("Value")
+
+LOOP_SECTIONS = ("swap", "reward")
+"""Sections of `Run` that only loop rspo reads."""
+
+
+def write_run(run: Run, path: Path) -> None:
+    """Write every setting that the run uses; `read_run` gives an equal run back."""
+    path.write_text(tomli_w.dumps(_as_toml(run)), encoding="utf-8")
+
+
+def read_run(path: Path) -> Run:
+    """Read a run that `write_run` or a person wrote.
+
+    Raises ValueError for text that is not TOML, unknown keys (naming the nearest), wrong types,
+    and settings that would do nothing.
+    """
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from error
+    if settings.get("loop", "rspo") != "rspo":
+        idle = [section for section in LOOP_SECTIONS if section in settings]
+        if idle:
+            raise ValueError(f"{path}: [{idle[0]}] does nothing in loop {settings['loop']!r}")
+    return _value(Run, settings, str(path))
+
+
+def _as_toml(run: Run) -> dict[str, Any]:
+    settings = _plain(dataclasses.asdict(run))
+    if run.loop != "rspo":
+        for section in LOOP_SECTIONS:
+            del settings[section]
+    return settings
+
+
+def _plain(value: Any) -> Any:
+    """TOML has no null: settings that are None are left out."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items() if part is not None}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _value(hint: Any, raw: Any, where: str) -> Any:
+    """`raw` as the annotated type, or ValueError saying where it is wrong."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _dataclass(hint, raw, where)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return _value(next(a for a in arguments if a is not type(None)), raw, where)
+    if origin is typing.Literal:
+        if raw not in arguments:
+            raise ValueError(f"{where} must be one of {list(arguments)}, got {raw!r}")
+        return raw
+    if origin is tuple and isinstance(raw, list):
+        inner = arguments[:1] * len(raw) if arguments[-1] is Ellipsis else arguments
+        if len(inner) == len(raw):
+            return tuple(_value(i, r, where) for i, r in zip(inner, raw, strict=True))
+    if hint is Path and isinstance(raw, str):
+        return Path(raw)
+    if hint is float and type(raw) is int:
+        return float(raw)
+    if not isinstance(hint, type) or type(raw) is not hint:
+        raise ValueError(f"{where} must be of type {getattr(hint, '__name__', hint)}, got {raw!r}")
+    return raw
+
+
+def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:
+    if not isinstance(raw, Mapping):
+        raise ValueError(f"{where} must be a table of settings, got {raw!r}")
+    hints = get_type_hints(hint)
+    for name in raw:
+        if name not in hints:
+            raise ValueError(f"{where}: {unknown('key', str(name), hints)}")
+    values = {name: _value(hints[name], part, f"{where}: {name}") for name, part in raw.items()}
+    try:
+        return hint(**values)
+    except TypeError as error:
+        raise ValueError(f"{where}: {error}") from error
