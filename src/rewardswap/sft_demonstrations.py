@@ -1,0 +1,144 @@
+"""The supervised stage's data: noisy demonstrations in fresh games, packed into rows."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from rewardswap.envs.alfworld.expert import Expert, Noise
+from rewardswap.envs.alfworld.generator import RoomSize, generate_game
+from rewardswap.envs.alfworld.world import GameWorld
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstrations:
+    """How demonstrations are drawn; noise is what keeps the agent in the middle."""
+
+    highest_noise: float = 0.3
+    """Each episode's share of random actions is uniform between 0 and this."""
+    inadmissible: float = 1 / 3
+    """Share of the random actions that are impossible."""
+    forgetting: float = 0.3
+    """Share of episodes that first place the object unprocessed."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One demonstration as tokens."""
+
+    ids: list[int]
+    by_agent: list[bool]
+    """Whether a token was the agent's: its action or the end token after it."""
+    success: bool
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Whole episodes side by side in rows of one length; positions restart with each episode."""
+
+    ids: Int[Tensor, "B T"]
+    positions: Int[Tensor, "B T"]
+    weights: Float[Tensor, "B T"]
+    """Weight of predicting each token; 0 for an episode's first token and for padding."""
+
+
+def stream_seed(seed: int, name: str, *numbers: int) -> int:
+    """A 64-bit seed for one named draw of a run; the same in every process."""
+    digest = hashlib.sha256(repr((seed, name, numbers)).encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def record_episode(
+    seed: int,
+    tokenizer: PreTrainedTokenizerFast,
+    demonstrations: Demonstrations,
+    size: RoomSize | None = None,
+    turn_limit: int = 20,
+) -> Episode:
+    """Play one fresh game with a noisy expert and write it down as the chat template would."""
+    random = Random(seed)
+    noise = Noise(
+        rate=random.uniform(0.0, demonstrations.highest_noise),
+        inadmissible=demonstrations.inadmissible,
+        forgets_process=random.random() < demonstrations.forgetting,
+    )
+    game = generate_game(random.getrandbits(63), size)
+    world = GameWorld({"stream": [game]}, style="short", turn_limit=turn_limit)
+    environment = world.make()
+    expert = Expert(game.goal, random, noise)
+    observation = environment.reset(world.tasks("stream")[0])
+    expert.begin(observation.text)
+    chat = [{"role": "user", "content": observation.text}]
+    success = False
+    for _ in range(turn_limit):
+        action = expert.act(observation.admissible)
+        step = environment.step(action)
+        observation, success = step.observation, step.success
+        chat.append({"role": "assistant", "content": action})
+        chat.append({"role": "user", "content": observation.text})
+        if step.terminated:
+            break
+        expert.see(action, observation.text)
+    return encode_chat(chat, tokenizer, success)
+
+
+def encode_chat(
+    chat: Sequence[dict[str, str]], tokenizer: PreTrainedTokenizerFast, success: bool
+) -> Episode:
+    """The tokens of a chat, with the agent's own marked: from after <act> to <end>."""
+    ids = tokenizer(tokenizer.apply_chat_template(chat, tokenize=False))["input_ids"]
+    act, end = tokenizer.convert_tokens_to_ids("<act>"), tokenizer.eos_token_id
+    by_agent, acting = [], False
+    for token in ids:
+        by_agent.append(acting)
+        acting = token == act or (acting and token != end)
+    return Episode(list(ids), by_agent, success)
+
+
+def pack(
+    episodes: Sequence[Episode], row_length: int, observation_weight: float, pad_id: int
+) -> PackedRows:
+    """Rows filled with whole episodes, the longest first, each into the first row with space.
+
+    Raises ValueError for an episode longer than a row.
+    """
+    rows: list[list[Episode]] = []
+    space: list[int] = []
+    for episode in sorted(episodes, key=lambda e: -len(e.ids)):
+        if len(episode.ids) > row_length:
+            raise ValueError(
+                f"a demonstration has {len(episode.ids)} tokens, more than row_length {row_length}"
+            )
+        fits = [n for n, left in enumerate(space) if left >= len(episode.ids)]
+        if not fits:
+            rows.append([])
+            space.append(row_length)
+            fits = [len(rows) - 1]
+        rows[fits[0]].append(episode)
+        space[fits[0]] -= len(episode.ids)
+    filled = [_row(row, row_length, observation_weight, pad_id) for row in rows]
+    return PackedRows(*(torch.stack(columns) for columns in zip(*filled, strict=True)))
+
+
+def _row(
+    row: Sequence[Episode], row_length: int, observation_weight: float, pad_id: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    ids: list[int] = []
+    positions: list[int] = []
+    weights: list[float] = []
+    for episode in row:
+        ids += episode.ids
+        positions += range(len(episode.ids))
+        weights += [1.0 if mine else observation_weight for mine in episode.by_agent]
+        weights[-len(episode.ids)] = 0.0
+    rest = row_length - len(ids)
+    return (
+        torch.tensor(ids + [pad_id] * rest),
+        torch.tensor(positions + list(range(rest))),
+        torch.tensor(weights + [0.0] * rest),
+    )
