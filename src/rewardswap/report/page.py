@@ -23,6 +23,7 @@ from rewardswap.report.tables import (
     family_rows,
     flat,
     headline,
+    panel_in_words,
     process_reward_quality,
 )
 
@@ -62,6 +63,7 @@ def render(record: RunRecord) -> str:
         "across": across,
         "share": share,
         "auc": auc,
+        "signed": signed,
     }
     quality = process_reward_quality(record.process_reward)
     curves = {curve.name: curve_plot(record.metrics, curve) for curve in CURVES}
@@ -71,6 +73,7 @@ def render(record: RunRecord) -> str:
     return environment.get_template("page.html.jinja").render(
         record=record,
         headline=headline(record),
+        panel=panel_in_words(record.after or record.before or {}),
         facts=facts(record.summary),
         summary=flat(record.summary),
         environment=flat(record.environment),
@@ -117,7 +120,7 @@ def interval(estimate: Estimate | None) -> str:
 
 def points(estimate: Estimate | None) -> str:
     """A difference of rates in percentage points, with its sign."""
-    return "–" if estimate is None else _signed(estimate.value)
+    return "–" if estimate is None else signed(100 * estimate.value, 1)
 
 
 def points_interval(estimate: Estimate | None) -> str:
@@ -125,11 +128,12 @@ def points_interval(estimate: Estimate | None) -> str:
     if estimate is None or estimate.interval is None:
         return ""
     low, high = estimate.interval
-    return f"{_signed(low)} to {_signed(high)}"
+    return f"{signed(100 * low, 1)} to {signed(100 * high, 1)}"
 
 
-def _signed(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "\u2212")
+def signed(value: float, decimals: int = 2) -> str:
+    """A number with its sign."""
+    return f"{value:+.{decimals}f}".replace("-", "\u2212")
 
 
 def across(share: float) -> str:

@@ -81,11 +81,11 @@ CURVES = tuple(
     for x in X_LABELS
 )
 SMALL = tuple(
-    Curve(f"small-{keys[0]}".replace("_", "-"), title, keys, percent=percent, size=(3.6, 2.1))
+    Curve(f"small-{keys[0]}".replace("_", "-"), title, keys, percent=percent, size=(3.1, 1.8))
     for title, keys, percent in (
         ("KL to the old policy, nats", ("kl_old",), False),
         ("KL to the reference, nats", ("kl_reference",), False),
-        ("Clipped low (–) and high (- -)", ("clip_low_share", "clip_high_share"), True),
+        ("Clip shares, high dashed", ("clip_low_share", "clip_high_share"), True),
         ("Effective sample size", ("effective_sample_size",), False),
         ("Entropy, nats", ("entropy",), False),
         ("Gradient norm", ("gradient_norm",), False),
@@ -156,7 +156,7 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
     found = [
         (role, key, segments)
         for key in curve.keys
-        for role in PHASES_OF
+        for role in (PHASES_OF if len(curve.keys) == 1 else ("agent",))
         if (segments := series(metrics, role, curve.x, key))
     ]
     if not found:
@@ -168,7 +168,8 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
         for role, key, segments in found:
             _draw_series(axes, role, segments, "-" if key == curve.keys[0] else "--")
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.set_xlabel(X_LABELS[curve.x])
+        if curve in CURVES:
+            axes.set_xlabel(X_LABELS[curve.x])
         if curve.percent:
             _percent_axis(axes, max(y for _, _, s in found for points in s for _, y in points))
 
@@ -189,11 +190,11 @@ def _draw_series(axes: Any, role: str, segments: Segments, dashes: str) -> None:
     for points in segments:
         across, up = zip(*points, strict=True)
         if role == "agent":
-            axes.plot(across, up, ".", color=color, markersize=4, alpha=0.35)
+            axes.plot(across, up, ".", color=color, markersize=5, alpha=0.4)
             across, up = zip(*running_mean(points), strict=True)
             axes.plot(across, up, dashes, color=color, linewidth=1.8, solid_capstyle="round")
         elif role == "explorer":
-            axes.plot(across, up, "^" + dashes, color=color, markersize=4, linewidth=1)
+            axes.plot(across, up, "^" + dashes, color=color, markersize=3.5, linewidth=0.9)
         else:
             axes.plot(across, up, "D", color=color, markersize=5.5, zorder=5)
 
@@ -218,12 +219,14 @@ def process_reward_plot(turns: Sequence[TurnQuality]) -> Plot | None:
             axes.plot(*zip(*length, strict=True), "s--", color=COLORS["muted"], markersize=4)
         axes.plot(*zip(*model, strict=True), "o-", color=COLORS["agent"], linewidth=1.8)
         axes.set_xlabel("turn")
+        axes.set_xticks([turn for turn, _ in model][:: len(model) // 12 + 1])
         low = min(auc for _, auc in [*model, *length])
         axes.set_ylim(min(0.4, low - 0.05), 1.02)
 
     values = ", ".join(f"{auc:.2f} at turn {turn:.0f}" for turn, auc in model)
     label = f"AUC among episodes live at a turn. Process reward: {values}."
-    curve = Curve("process-reward-auc", "AUC among live episodes", ("auc",))
+    title = "AUC among live episodes: blue the process reward, dashed the length only"
+    curve = Curve("process-reward-auc", title, ("auc",))
     return Plot(curve.title, _svg(curve, label, draw))
 
 
@@ -233,10 +236,10 @@ def _svg(curve: Curve, label: str, draw: Callable[[Any], None]) -> Markup:
     with matplotlib.style.context(["default", style]):
         figure = Figure(figsize=curve.size, layout="constrained")
         axes = figure.add_subplot()
-        draw(axes)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
         axes.tick_params(axis="x", length=3)
+        draw(axes)
         buffer = StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=nothing)
@@ -247,9 +250,12 @@ def _inline(document: str, name: str, label: str) -> Markup:
     svg = document[document.index("<svg") :]
     svg = re.sub(r"<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", r'<svg viewBox="\1">', svg, count=1)
+    svg = re.sub(r"<g id=\"[^\"]*\"", "<g", svg)
     svg = re.sub(r"\bid=\"", f'id="{name}-', svg)
     svg = re.sub(r"(href=\"#|url\(#)", rf"\1{name}-", svg)
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag.group()), svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg)
     for variable, color in COLORS.items():
         svg = svg.replace(color, f"var(--{variable})")
     opening = Markup('<svg role="img" aria-label="{}" ').format(label)

@@ -138,6 +138,16 @@ def _panel_games(document: Json) -> object:
     return panel.get("games") if isinstance(panel, Mapping) else None
 
 
+def panel_in_words(document: Json) -> str:
+    """Which games an evaluation played and how, empty if it does not say."""
+    panel = document.get("panel")
+    if not isinstance(panel, Mapping):
+        return ""
+    words_of_panel = f"{panel.get('games')} games of {panel.get('split')}"
+    temperature = number(document.get("temperature"))
+    return words_of_panel + ("" if temperature is None else f" at temperature {temperature:g}")
+
+
 def _row(name: str, before: Json | None, after: Json | None) -> FamilyRow:
     old, new = before or {}, after or {}
     games = number(new.get("games", old.get("games")))
