@@ -21,10 +21,12 @@ class EnvironmentConfig:
     """Split that is evaluated; none: valid_seen of official games, held_out of generated ones."""
     train_split: str = "train"
     """Split that is trained on."""
-    turn_limit: int = 50
-    """Most turns of an episode, in turns (field: 50)."""
-    wording: Literal["full", "short"] = "full"
-    """Observations in the engine's own words, or shortened for small models (ours)."""
+    turn_limit: int | None = None
+    """Most turns of an episode, in turns; none: 50 in official games (as the field), 20 in
+    generated ones."""
+    wording: Literal["full", "short"] | None = None
+    """Observations in the engine's own words, or shortened for small models (ours); none: what
+    `observation_wording` in the model's config.json says, full where it says nothing."""
     evaluation_games: int | None = None
     """How many games of the split are evaluated, in sorted order; none: every game."""
     generated_games: int = 4000
@@ -33,9 +35,19 @@ class EnvironmentConfig:
     """Seed of the generated games."""
 
     def __post_init__(self) -> None:
-        _at_least(1, turn_limit=self.turn_limit, generated_games=self.generated_games)
+        _at_least(1, turn_limit=self.turns, generated_games=self.generated_games)
         if self.evaluation_games is not None:
             _at_least(1, evaluation_games=self.evaluation_games)
+
+    @property
+    def turns(self) -> int:
+        """The turn cap in force, in turns."""
+        return self.turn_limit or (20 if self.games is None else 50)
+
+    @property
+    def panel_split(self) -> str:
+        """The split that is evaluated."""
+        return self.split or ("held_out" if self.games is None else "valid_seen")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from rewardswap.configuration import EnvironmentConfig, LossConfig, PolicyConfig, RewardConfig, Run
+from rewardswap.configuration import LossConfig, PolicyConfig, RewardConfig, Run
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.rewards.config import PRESETS
 
@@ -13,7 +13,6 @@ def demo() -> Run:
     return Run(
         recipe="demo",
         updates=48,
-        env=EnvironmentConfig(turn_limit=20, wording="short", evaluation_games=400),
         policy=PolicyConfig(
             learning_rate=3e-4,
             betas=(0.9, 0.95),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
@@ -20,6 +20,13 @@ class LanguageModel:
     model: Any
     tokenizer: PreTrainedTokenizerBase
     end_token_ids: tuple[int, ...]
+
+    @property
+    def wording(self) -> Literal["full", "short"]:
+        """`observation_wording` of config.json: the wording that the model was trained to read."""
+        return (
+            "short" if getattr(self.model.config, "observation_wording", "") == "short" else "full"
+        )
 
 
 def model_folder(name: str) -> Path:

@@ -1,0 +1,5 @@
+"""`python -m rewardswap` is the command `rewardswap`."""
+
+from rewardswap.cli import main
+
+main()

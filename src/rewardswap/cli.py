@@ -1,0 +1,193 @@
+"""The command `rewardswap`: train, eval, demo, methods, recipes."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, fields, is_dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import TypeVar, get_type_hints
+
+import tyro
+from rich.console import Console
+
+from rewardswap.configuration import EnvironmentConfig, Run, unknown
+from rewardswap.evaluation import Evaluation
+from rewardswap.recipes import RECIPES
+from rewardswap.settings import LOOP_SECTIONS, read_run
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class EvaluationRun:
+    """One evaluation of one model on one panel."""
+
+    model: str = "base-agent"
+    """`base-agent`, a folder of a Hugging Face causal LM, or a run's checkpoint folder."""
+    seed: int = 0
+    """Seed of every sampled token."""
+    temperature: float = 1.0
+    """Sampling temperature; 0 is greedy."""
+    action_tokens: int = 512
+    """Most tokens of one action."""
+    device: str = "cpu"
+    """Torch device of the model."""
+    output: Path | None = None
+    """File for the table as JSON; none: the screen only."""
+    env: EnvironmentConfig = EnvironmentConfig()
+
+
+class UsageError(Exception):
+    """A mistake of the caller: one line, exit code 2."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; mistakes of the caller are one line on stderr and exit code 2."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console()
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            console.print(_usage(), highlight=False, markup=False)
+            return
+        command = COMMANDS.get(words[0])
+        if command is None:
+            raise UsageError(unknown("command", words[0], COMMANDS))
+        command(words[1:], console)
+    except UsageError as error:
+        line = " ".join(str(error).split())
+        sys.stderr.write(f"rewardswap: {line}\n")
+        raise SystemExit(2) from None
+
+
+def train(words: list[str], console: Console) -> None:
+    """Train from a recipe or a config.toml, with any setting changed."""
+    if not words or words[0] in ("-h", "--help"):
+        console.print(
+            "usage: rewardswap train RECIPE [--KEY VALUE ...]\n"
+            "       rewardswap train RUN/config.toml [--KEY VALUE ...]\n"
+            f"recipes: {', '.join(RECIPES)}; keys: rewardswap train RECIPE --help",
+            highlight=False,
+            markup=False,
+        )
+        return
+    start = _starting_run(words[0])
+    run = parse(Run, start, words[1:], f"rewardswap train {words[0]}")
+    idle = [w for w in words[1:] if w.startswith(tuple(f"--{s}." for s in LOOP_SECTIONS))]
+    if idle and run.loop != "rspo":
+        raise UsageError(f"{idle[0]} does nothing in loop {run.loop!r}")
+    _train(run, console)
+
+
+def demo(words: list[str], console: Console) -> None:
+    """Train the small agent that ships with the package by RSPO in generated rooms."""
+    train(["demo", *words], console)
+
+
+def evaluate(words: list[str], console: Console) -> None:
+    """Evaluate a model on a fixed panel of games."""
+    run = parse(EvaluationRun, EvaluationRun(), words, "rewardswap eval")
+    from rewardswap.screen import evaluation_table
+    from rewardswap.session import make_stage
+
+    stage = checked(
+        lambda: make_stage(
+            run.env,
+            run.model,
+            device=run.device,
+            temperature=1.0,
+            action_tokens=run.action_tokens,
+        )
+    )
+    evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
+    console.print(evaluation_table(run.model, evaluation))
+    if run.output is not None:
+        run.output.write_text(json.dumps(evaluation.as_dict(), indent=2) + "\n", encoding="utf-8")
+
+
+def recipes(words: list[str], console: Console) -> None:
+    """List the recipes."""
+    for name, make in RECIPES.items():
+        summary = (make.__doc__ or "").strip().splitlines()[0]
+        console.print(f"{name:26} {summary}", highlight=False, markup=False)
+
+
+COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
+    "train": train,
+    "eval": evaluate,
+    "demo": demo,
+    "recipes": recipes,
+}
+
+
+def _train(run: Run, console: Console) -> None:
+    from rewardswap.screen import Screen
+    from rewardswap.session import Training
+
+    training = checked(lambda: Training(run))
+    training.execute(Screen(console))
+
+
+def _starting_run(name: str) -> Run:
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError(f"there is no configuration file {name}")
+        return replace(checked(lambda: read_run(path)), output=None)
+    if name not in RECIPES:
+        raise UsageError(unknown("recipe", name, RECIPES))
+    return RECIPES[name]()
+
+
+def checked(build: Callable[[], Settings]) -> Settings:
+    """The value, with a ValueError of its making as a caller's mistake."""
+    try:
+        return build()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse(kind: type[Settings], default: Settings, words: list[str], program: str) -> Settings:
+    """The settings with the changes of the command line; unknown keys name the nearest one."""
+    keys = dict(_keys(kind))
+    for word in words:
+        key = word.split("=", 1)[0]
+        if key.startswith("--") and key != "--help" and key.replace("_", "-") not in keys:
+            raise UsageError(unknown("key", key, keys).split(" Known:")[0])
+    printed = StringIO()
+    try:
+        with redirect_stderr(printed), redirect_stdout(printed):
+            return checked(lambda: tyro.cli(kind, prog=program, default=default, args=words))
+    except SystemExit as stop:
+        if not stop.code:
+            sys.stdout.write(printed.getvalue())
+            raise
+        raise UsageError(_first_reason(printed.getvalue())) from None
+
+
+def _keys(kind: type, prefix: str = "--") -> list[tuple[str, type]]:
+    """All option names of a settings class, nested ones dotted."""
+    found: list[tuple[str, type]] = []
+    hints = get_type_hints(kind)
+    for setting in fields(kind):
+        name = prefix + setting.name.replace("_", "-")
+        inner = hints[setting.name]
+        if is_dataclass(inner):
+            found += _keys(inner, f"{name}.")  # type: ignore[arg-type]
+        else:
+            found.append((name, inner))
+    return found
+
+
+def _first_reason(text: str) -> str:
+    """What tyro's framed message says, in one line."""
+    lines = [line.strip(" │╭╮╰╯─") for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith("For full helptext")]
+    return " ".join(said) or "the settings could not be read"
+
+
+def _usage() -> str:
+    rows = [f"  {name:10} {(run.__doc__ or '').strip()}" for name, run in COMMANDS.items()]
+    head = "usage: rewardswap COMMAND ...   (rewardswap COMMAND --help lists its settings)"
+    return "\n".join([head, "", *rows])

@@ -1,0 +1,158 @@
+"""What a person sees while a run goes on: a bar, a line per update, tables of success."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from rewardswap.configuration import Run
+from rewardswap.evaluation import Evaluation, Panel, Tally
+from rewardswap.models.policy import Metrics
+from rewardswap.rewards.quality import ProcessRewardQuality
+from rewardswap.trainer import Phase
+from rewardswap.types import Trajectory
+
+COLUMNS = (
+    ("update", 6),
+    ("phase", 8),
+    ("success", 8),
+    ("dense", 7),
+    ("kl", 8),
+    ("clip-/+", 12),
+    ("ess", 5),
+    ("turns", 6),
+    ("invalid", 8),
+    ("seconds", 8),
+)
+
+
+class Screen:
+    """Prints through one console; a quiet one prints nothing."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._progress: Progress | None = None
+        self._updates = 0
+        self._header_due = True
+
+    def start(self, run: Run, folder: Path, panel: Panel, training_games: int) -> None:
+        """Say what is about to happen."""
+        self._updates = run.updates
+        plan = f"{run.method} in loop {run.loop}, {run.updates} updates, seed {run.seed}"
+        self._say(f"[bold]{run.recipe}[/]: {plan}")
+        self._say(
+            f"{training_games} games to learn from, {len(panel.tasks)} held out "
+            f"({panel.split}, panel {panel.hash}); record in {folder}"
+        )
+
+    def collected(self, trajectories: Sequence[Trajectory]) -> None:
+        """Say on what the process reward model is fitted."""
+        wins = sum(trajectory.success for trajectory in trajectories)
+        self._say(
+            f"fitting the process reward on {len(trajectories)} rollouts of the start policy "
+            f"({wins} successes)"
+        )
+
+    def fitted(self, quality: ProcessRewardQuality) -> None:
+        """Say how good the process reward model is, beside the length-only baseline."""
+        self.console.print(quality.table())
+        if quality.warning:
+            self._say(f"[yellow]warning:[/] {quality.warning}")
+
+    def evaluated(self, when: str, evaluation: Evaluation) -> None:
+        """Print the table of success per kind of task."""
+        self._stop_bar()
+        self.console.print(evaluation_table(f"held-out games {when} training", evaluation))
+
+    def updated(self, metrics: Metrics, phase: Phase) -> None:
+        """A line per update, and the bar."""
+        if self._progress is None:
+            self._start_bar()
+        if self._header_due:
+            self._say(" ".join(name.rjust(width) for name, width in COLUMNS))
+            self._header_due = False
+        cells = _cells(metrics, phase)
+        line = " ".join(c.rjust(width) for c, (_, width) in zip(cells, COLUMNS, strict=True))
+        self._say(line if phase == "learn" else f"[dim]{line}[/]")
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=metrics["update"])
+
+    def finish(self, before: Evaluation, after: Evaluation, seconds: float, report: Path) -> None:
+        """The result in one line, and the path of the report last."""
+        gain = 100 * (after.total.success - before.total.success)
+        self._say(
+            f"[bold]success {_percent(before.total)} -> {_percent(after.total)}[/] "
+            f"({gain:+.1f} points) on {before.total.games} held-out games in {seconds:.0f} s"
+        )
+        self.console.print(str(report), soft_wrap=True, highlight=False, markup=False)
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False)
+
+    def _start_bar(self) -> None:
+        self._progress = Progress(
+            TextColumn("updates"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self._progress.add_task("updates", total=self._updates)
+        self._progress.start()
+
+    def _stop_bar(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
+def _cells(metrics: Metrics, phase: Phase) -> list[str]:
+    def shown(name: str, form: str, scale: float = 1.0) -> str:
+        return format(metrics[name] * scale, form) if name in metrics else "-"
+
+    dense = next((n for n in ("process", "progress") if f"{n}_reward_mean" in metrics), "process")
+    clips = f"{shown('clip_low_share', '.1%')}/{shown('clip_high_share', '.1%')}"
+    return [
+        format(metrics["update"], ".0f"),
+        phase,
+        shown("success", ".1%"),
+        shown(f"{dense}_reward_mean", ".3f"),
+        shown("kl_old", ".1e"),
+        clips if "clip_low_share" in metrics else "-",
+        shown("effective_sample_size", ".2f"),
+        shown("turns_mean", ".1f"),
+        shown("invalid_rate", ".1%"),
+        format(metrics["seconds"], ".0f"),
+    ]
+
+
+def _percent(tally: Tally) -> str:
+    low, high = tally.interval
+    return f"{tally.success:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def evaluation_table(title: str, evaluation: Evaluation) -> Table:
+    """Success with its Wilson interval, per kind of task and in all."""
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.caption = (
+        f"split {evaluation.panel.split}, panel {evaluation.panel.hash}, temperature "
+        f"{evaluation.temperature:g}, 95 % Wilson intervals"
+    )
+    table.add_column("task type")
+    for name in ("games", "success", "interval", "mean turns", "invalid actions"):
+        table.add_column(name, justify="right")
+    rows = [*evaluation.families.items(), ("all", evaluation.total)]
+    for name, tally in rows:
+        table.add_row(
+            name,
+            str(tally.games),
+            f"{tally.success:.1%}",
+            f"{tally.interval[0]:.1%} - {tally.interval[1]:.1%}",
+            f"{tally.mean_turns:.1f}",
+            f"{tally.invalid_action_rate:.1%}",
+            style="bold" if name == "all" else "",
+        )
+    return table

@@ -1,0 +1,91 @@
+"""Who may import whom, and that the trainer knows no method's name."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from rewardswap.methods import METHODS
+
+SOURCE = Path(__file__).parents[1] / "src" / "rewardswap"
+
+# room -> what it may import of the package, besides itself
+ALLOWED = {
+    "core": set(),
+    "types": set(),
+    "seams": {"types", "models"},
+    "algorithm": {"types", "seams", "core", "models"},
+    "methods": {"types", "seams", "core", "algorithm", "models"},
+    "models": {"types", "core"},
+    "envs": {"types"},
+    "rollout": {"types", "envs"},
+    "rewards": {"types", "models", "core"},
+    "replay": {"types"},
+    "statistics": set(),
+    "report": {"statistics"},
+    "loops": {"trainer", "replay", "rewards"},
+    "trainer": {"types", "algorithm", "models", "rewards", "rollout", "task_stream"},
+}
+OUTSIDE = {"core": {"torch", "jaxtyping"}, "envs": set()}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imported(path: Path) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+    return names
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_follow_the_plan(path: Path) -> None:
+    here = room(path)
+    if here not in ALLOWED:
+        return
+    inner = {n.split(".")[1] for n in imported(path) if n.startswith("rewardswap.")}
+    assert inner - {here} <= ALLOWED[here]
+
+
+def test_core_imports_only_torch() -> None:
+    standard = {"typing", "collections", "math", "dataclasses", "itertools", "difflib"}
+    for path in (SOURCE / "core").glob("*.py"):
+        outside = {n.split(".")[0] for n in imported(path)} - {"rewardswap"}
+        assert outside <= {"torch", "jaxtyping"} | standard, path
+
+
+def test_nobody_imports_the_command() -> None:
+    for path in modules():
+        if path.name not in ("cli.py", "__main__.py"):
+            assert "rewardswap.cli" not in imported(path), path
+
+
+def test_the_trainer_names_no_method() -> None:
+    blind = [
+        SOURCE / "trainer.py",
+        SOURCE / "algorithm.py",
+        *(SOURCE / "models").glob("*.py"),
+        *(SOURCE / "core").glob("*.py"),
+    ]
+    for path in blind:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            text = getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            assert text not in METHODS, f"{path.name} names {text}"
+
+
+def test_distributed_engines_are_imported_only_in_their_files() -> None:
+    for path in modules():
+        names = {n.split(".")[0] for n in imported(path)}
+        assert not names & {"ray", "vllm", "verl"}, path

@@ -1,0 +1,232 @@
+"""The verbs and the loops, through the trainer itself."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from conftest import MadePlay, made_trajectory, small_policy
+
+from rewardswap.loops.on_policy import on_policy
+from rewardswap.loops.rspo import Batch, RewardSwap, rspo
+from rewardswap.methods.grpo import grpo
+from rewardswap.models.policy import Metrics
+from rewardswap.replay import ReplayBuffer
+from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.rule import ProgressReward
+from rewardswap.rollout.episodes import Played
+from rewardswap.task_stream import TaskStream
+from rewardswap.trainer import TooManyFailuresError, Trainer, label
+from rewardswap.types import EpisodeFailure, Group, Task
+
+TASKS = [Task(f"task-{n}", "family") for n in range(6)]
+
+
+class Record:
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, Metrics, list[Group]]] = []
+
+    def __call__(self, metrics: Metrics, phase: str, groups: Sequence[Group]) -> None:
+        self.rows.append((phase, dict(metrics), list(groups)))
+
+
+def trainer_of(play: Any, record: Record | None = None, **settings: Any) -> Trainer:
+    return Trainer(
+        policy=small_policy(),
+        play=play,
+        algorithm=settings.pop("algorithm", grpo()),
+        training_tasks=TASKS,
+        seed=3,
+        report=record or Record(),
+        **settings,
+    )
+
+
+def parameters(trainer: Trainer) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in trainer.policy.model.parameters()])
+
+
+def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> None:
+    buffer = ReplayBuffer(swap.replay_capacity, seed=5)
+    rspo(
+        trainer,
+        swap,
+        batch,
+        updates=updates,
+        dense=ProgressReward(),
+        outcome=OutcomeReward(),
+        buffer=buffer,
+    )
+
+
+def test_alpha_zero_without_exploring_is_the_base_method_to_the_bit() -> None:
+    records = Record(), Record()
+    plain, swapped = (trainer_of(MadePlay(), record, minibatches=2) for record in records)
+    on_policy(plain, updates=5, tasks=3, group_size=4, reward=OutcomeReward())
+    run_rspo(swapped, RewardSwap(explore_steps=0, alpha=0.0), Batch(3, 4), updates=5)
+    assert torch.equal(parameters(plain), parameters(swapped))
+    assert plain.play.calls == swapped.play.calls
+    quiet = ("seconds", "rollout_seconds", "update_seconds", "loop", "missing_replay")
+    for (_, one, _), (_, other, _) in zip(records[0].rows, records[1].rows, strict=True):
+        names = (set(one) | set(other)) - set(quiet)
+        assert {n: one[n] for n in names} == {n: other[n] for n in names}
+
+
+def test_phase_one_leaves_no_trace_in_the_agent() -> None:
+    trainer = trainer_of(MadePlay())
+    trainer.update(trainer.collect("learn", 2, 4), OutcomeReward(), "learn")
+    before = trainer.policy.snapshot()
+    agent = trainer.branch()
+    trainer.policy.fresh_optimizer(0.5)
+    for _ in range(2):
+        trainer.update(trainer.collect("explore", 2, 4), ProgressReward(), "explore")
+    trainer.harvest(trainer.collect("harvest", 2, 4), OutcomeReward())
+    assert not torch.equal(
+        parameters(trainer),
+        torch.cat(
+            [value.flatten() for name, value in before.model.items() if name.endswith("weight")]
+        )[: len(parameters(trainer))],
+    )
+    trainer.restore(agent)
+    after = trainer.policy.snapshot()
+    assert all(torch.equal(after.model[name], value) for name, value in before.model.items())
+    for index, state in before.optimizer["state"].items():
+        assert all(
+            torch.equal(after.optimizer["state"][index][name], value)
+            for name, value in state.items()
+        )
+    assert after.optimizer["param_groups"] == before.optimizer["param_groups"]
+    assert (after.version, trainer.agent_updates) == (before.version, 1)
+    assert torch.equal(after.random_state, before.random_state)
+
+
+def test_the_agent_draws_the_same_episodes_whether_or_not_it_was_branched() -> None:
+    calls = []
+    for explores in (False, True):
+        play = MadePlay()
+        trainer = trainer_of(play)
+        agent = trainer.branch()
+        if explores:
+            trainer.update(trainer.collect("explore", 2, 4), ProgressReward(), "explore")
+        trainer.restore(agent)
+        trainer.collect("learn", 2, 4)
+        calls.append(play.calls[-1])
+    assert calls[0] == calls[1]
+
+
+def test_explorer_and_agent_never_share_random_keys() -> None:
+    play = MadePlay()
+    run_rspo(trainer_of(play), RewardSwap(2, 2, 1 / 4), Batch(4, 4), updates=4)
+    keys = [(seed, version, key) for keys, seed, version in play.calls for key in keys]
+    assert len(keys) == len(set(keys))
+
+
+def test_the_order_and_sizes_of_algorithm_one() -> None:
+    record = Record()
+    trainer = trainer_of(MadePlay(), record)
+    run_rspo(trainer, RewardSwap(2, 3, 1 / 4), Batch(4, 4), updates=4)
+    phases = [phase for phase, *_ in record.rows]
+    loop = ["explore", "explore", "harvest"]
+    assert phases == [*loop, "learn", "learn", "learn", *loop, "learn"]
+    for phase, metrics, groups in record.rows:
+        assert len(groups) == 3
+        if phase == "learn":
+            assert metrics["replayed_groups"] >= 1
+            assert "effective_sample_size" in metrics
+    first_learn = record.rows[3][1]
+    assert first_learn["explorer_kl"] != 0
+    assert trainer.agent_updates == 4
+
+
+def test_every_phase_is_counted_in_environment_steps() -> None:
+    record, play = Record(), MadePlay()
+    trainer = trainer_of(play, record)
+    run_rspo(trainer, RewardSwap(1, 1, 1 / 4), Batch(4, 4), updates=1)
+    # one update explored, one harvest, one update learned: three collections of 3 x 4 episodes
+    turns = [m["turns_mean"] * 12 for _, m, _ in record.rows]
+    assert trainer.counters["environment_steps"] == pytest.approx(sum(turns))
+    assert record.rows[-1][1]["environment_steps"] == trainer.counters["environment_steps"]
+
+
+def test_replayed_rows_are_judged_by_outcome_and_keep_the_explorers_logprobs() -> None:
+    trainer = trainer_of(MadePlay())
+    agent = trainer.branch()
+    trainer.update(trainer.collect("explore", 3, 4), ProgressReward(), "explore")
+    harvested = trainer.harvest(trainer.collect("harvest", 3, 4), OutcomeReward())
+    stored = [group.columns["behavior_logprob"].clone() for group in harvested]
+    trainer.restore(agent)
+    buffer = ReplayBuffer(100, seed=0)
+    buffer.add(harvested)
+    drawn = buffer.sample(4)
+    trainer.update(trainer.collect("learn", 3, 4), OutcomeReward(), "learn", drawn, 0.25)
+    for group, column in zip(harvested, stored, strict=True):
+        assert torch.equal(group.columns["behavior_logprob"], column)
+        assert group.returns.tolist() == group.outcomes.tolist()
+    assert trainer.divergence(harvested) != 0
+
+
+def test_on_policy_ratio_is_one_at_every_token() -> None:
+    record = Record()
+    trainer = trainer_of(MadePlay(), record)
+    trainer.update(trainer.collect("learn", 3, 4), OutcomeReward(), "learn")
+    metrics = record.rows[0][1]
+    assert metrics["kl_old"] == pytest.approx(0, abs=1e-9)
+    assert metrics["clip_low_share"] == metrics["clip_high_share"] == 0
+
+
+def test_a_reference_is_asked_for_when_the_method_needs_one() -> None:
+    with pytest.raises(ValueError, match="reference"):
+        trainer_of(MadePlay(), algorithm=grpo(kl_coefficient=0.1))
+
+
+def failing(count: int) -> Callable[..., Played]:
+    """The first `count` episodes break; the others are played."""
+
+    def play(requests: Any, seed: int, version: int, temperature: Any) -> Played:
+        broken = [
+            EpisodeFailure(r.task, r.index, "environment", "boiler broke") for r in requests[:count]
+        ]
+        rest = [made_trajectory(r.task.id, r.index, outcome=float(r.index % 2)) for r in requests]
+        counters = {"environment_steps": 1.0, "generated_tokens": 1.0}
+        return Played(rest[count:], broken, counters)
+
+    return play
+
+
+def test_a_failed_episode_leaves_its_siblings_and_is_counted() -> None:
+    trainer = trainer_of(failing(1))
+    collected = trainer.collect("learn", 2, 4)
+    assert [len(group.trajectories) for group in collected.groups] == [3, 4]
+    assert trainer.counters["failed_episodes"] == 1
+    # three siblings: the baseline is over three
+    group = label(collected.groups[0], OutcomeReward())
+    assert group.returns.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_group_of_one_is_dropped_and_counted() -> None:
+    trainer = trainer_of(failing(3), failure_limit=0.9)
+    assert [len(g.trajectories) for g in trainer.collect("learn", 2, 4).groups] == [4]
+    assert trainer.counters["dropped_groups"] == 1
+
+
+def test_too_many_failures_stop_the_run_with_their_cause() -> None:
+    with pytest.raises(TooManyFailuresError, match="5 of 8 episodes failed.*boiler broke"):
+        trainer_of(failing(5)).collect("learn", 2, 4)
+
+
+def test_sizes_that_alpha_does_not_divide_name_the_nearest() -> None:
+    with pytest.raises(ValueError, match="alpha = 1/8 of 12 tasks is 1.5.*8, 16"):
+        RewardSwap(alpha=1 / 8).split(Batch(12, 8))
+    assert RewardSwap(alpha=1 / 8).split(Batch(16, 8)) == (14, 16)
+    with pytest.raises(ValueError, match="do nothing at alpha = 0"):
+        RewardSwap(alpha=0.0)
+
+
+def test_a_task_stream_plays_every_task_once_per_epoch() -> None:
+    stream = TaskStream(TASKS, seed=1)
+    epochs = [[task.id for task in stream.draw(6)] for _ in range(3)]
+    assert all(sorted(epoch) == sorted(t.id for t in TASKS) for epoch in epochs)
+    assert epochs[0] != epochs[1]
+    again = TaskStream(TASKS, seed=1)
+    again.cursor = 7
+    assert [task.id for task in again.draw(3)] == epochs[1][1:4]
