@@ -9,14 +9,13 @@ from markupsafe import Markup
 from rewardswap.report.episodes import choose_pairs, pair_counts, shown_episode
 from rewardswap.report.plots import (
     CURVES,
-    PHASES_OF,
     SMALL,
     curve_plot,
     process_reward_plot,
-    running_window,
-    series,
 )
+from rewardswap.report.quality import process_reward_quality
 from rewardswap.report.records import RunRecord, number, read_run
+from rewardswap.report.series import PHASES_OF, running_window, series
 from rewardswap.report.tables import (
     Estimate,
     facts,
@@ -24,7 +23,6 @@ from rewardswap.report.tables import (
     flat,
     headline,
     panel_in_words,
-    process_reward_quality,
 )
 
 # Control, bidirectional-override and surrogate characters; not newline and tab.
@@ -47,6 +45,37 @@ def write_report(run: Path) -> Path:
 
 def render(record: RunRecord) -> str:
     """The page of a run as HTML."""
+    quality = process_reward_quality(record.process_reward)
+    curves = {curve.name: curve_plot(record.metrics, curve) for curve in CURVES}
+    small = {curve.title: curve_plot(record.metrics, curve) for curve in SMALL}
+    liked = record.liked_failure
+    learned = series(record.metrics, "agent", "update", "success")
+    return (
+        _templates()
+        .get_template("page.html.jinja")
+        .render(
+            record=record,
+            headline=headline(record),
+            panel=panel_in_words(record.after or record.before or {}),
+            facts=facts(record.summary),
+            summary=flat(record.summary),
+            environment=flat(record.environment),
+            curves=[plot for plot in curves.values() if plot],
+            unseen_curves=[curve.title for curve in CURVES[::2] if not curves[curve.name]],
+            explored=any(row["phase"] in PHASES_OF["explorer"] for row in record.metrics),
+            window=running_window(sum(map(len, learned))),
+            small=[plot for plot in small.values() if plot],
+            families=family_rows(record.before, record.after),
+            quality=quality,
+            quality_plot=process_reward_plot(quality.turns) if quality else None,
+            pairs=choose_pairs(record),
+            pair_counts=pair_counts(record),
+            liked=None if liked is None else shown_episode(liked, "training"),
+        )
+    )
+
+
+def _templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("rewardswap", "report"),
         autoescape=True,
@@ -65,30 +94,7 @@ def render(record: RunRecord) -> str:
         "auc": auc,
         "signed": signed,
     }
-    quality = process_reward_quality(record.process_reward)
-    curves = {curve.name: curve_plot(record.metrics, curve) for curve in CURVES}
-    small = {curve.title: curve_plot(record.metrics, curve) for curve in SMALL}
-    liked = record.liked_failure
-    learned = series(record.metrics, "agent", "update", "success")
-    return environment.get_template("page.html.jinja").render(
-        record=record,
-        headline=headline(record),
-        panel=panel_in_words(record.after or record.before or {}),
-        facts=facts(record.summary),
-        summary=flat(record.summary),
-        environment=flat(record.environment),
-        curves=[plot for plot in curves.values() if plot],
-        unseen_curves=[curve.title for curve in CURVES[::2] if not curves[curve.name]],
-        explored=any(row["phase"] in PHASES_OF["explorer"] for row in record.metrics),
-        window=running_window(sum(map(len, learned))),
-        small=[plot for plot in small.values() if plot],
-        families=family_rows(record.before, record.after),
-        quality=quality,
-        quality_plot=process_reward_plot(quality.turns) if quality else None,
-        pairs=choose_pairs(record),
-        pair_counts=pair_counts(record),
-        liked=None if liked is None else shown_episode(liked, "training"),
-    )
+    return environment
 
 
 def visible(value: object) -> object:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from itertools import groupby
 from typing import Any
 
 import matplotlib
@@ -13,18 +12,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
-from rewardswap.report.records import Json, number
-from rewardswap.report.tables import CHANCE, TurnQuality
+from rewardswap.report.quality import CHANCE, TurnQuality
+from rewardswap.report.records import Json
+from rewardswap.report.series import PHASES_OF, Segments, exploration_spans, running_mean, series
 
-Point = tuple[float, float]
-Segments = list[list[Point]]
-"""A series, cut where its line must not join."""
-
-PHASES_OF = {
-    "agent": ("learn",),
-    "explorer": ("explore", "harvest"),
-    "evaluation": ("evaluate",),
-}
 # matplotlib cannot write CSS variables, so these stand for them until the SVG is written.
 COLORS = {"ink": "#010101", "muted": "#010102", "rule": "#010103", "shade": "#010104"}
 COLORS |= {"agent": "#010105", "explorer": "#010106", "evaluation": "#010107"}
@@ -93,62 +84,6 @@ SMALL = tuple(
         ("Actions not admitted", ("invalid_rate",), True),
     )
 )
-
-
-def series(metrics: Sequence[Json], role: str, x: str, y: str) -> Segments:
-    """Points of the phases of a role; the explorer's are cut between loops.
-
-    Over updates of the agent the explorer's points, which all belong to one update, are spread
-    evenly up to the next one (ours, for legibility).
-    """
-    rows = [row for row in metrics if row["phase"] in PHASES_OF[role]]
-    loops = [list(rows_of) for _, rows_of in groupby(rows, key=lambda row: row.get("loop"))]
-    if role != "explorer":
-        loops = [rows]
-    segments = []
-    for loop in loops:
-        spread = role == "explorer" and x == "update"
-        points = []
-        for place, row in enumerate(loop, start=1):
-            across, up = number(row.get(x)), number(row.get(y))
-            if across is not None and up is not None:
-                points.append((across + place / (len(loop) + 1) * spread, up))
-        segments.append(points)
-    return [points for points in segments if points]
-
-
-def exploration_spans(metrics: Sequence[Json], x: str) -> list[Point]:
-    """Where on the axis the explorer was at work, as starts and ends."""
-    spans = []
-    start = 0.0
-    for exploring, rows_of in groupby(metrics, lambda row: row["phase"] in PHASES_OF["explorer"]):
-        places = [place for row in rows_of if (place := number(row.get(x))) is not None]
-        if not places:
-            continue
-        if exploring and x == "update":
-            spans.append((places[0], places[0] + 1))
-        elif exploring:
-            spans.append((start, places[-1]))
-        start = places[-1]
-    return spans
-
-
-def running_mean(points: Sequence[Point]) -> list[Point]:
-    """Centred mean over about a twelfth of the points, shrinking at the ends."""
-    reach = running_window(len(points)) // 2
-    return [
-        (x, _mean([y for _, y in points[max(0, i - reach) : i + reach + 1]]))
-        for i, (x, _) in enumerate(points)
-    ]
-
-
-def running_window(count: int) -> int:
-    """How many points the running mean of a series of `count` points spans."""
-    return 2 * (count // 24) + 1
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:

@@ -144,11 +144,7 @@ def read_run(run: Path) -> RunRecord:
     played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY_KEYS, no_episodes))
     played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY_KEYS, no_episodes))
     liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY_KEYS, no_episodes))
-    notes = [
-        *folder.notes,
-        *_metric_notes(metrics),
-        *_evaluation_notes(before, after, summary or {}),
-    ]
+    consistency = _evaluation_notes(before, after, summary or {})
     return RunRecord(
         name=run.resolve().name,
         config=config,
@@ -161,7 +157,7 @@ def read_run(run: Path) -> RunRecord:
         trajectories_before=played_before,
         trajectories_after=played_after,
         liked_failure=liked,
-        notes=notes,
+        notes=[*folder.notes, *_metric_notes(metrics), *consistency],
     )
 
 
