@@ -35,4 +35,6 @@ def progress(state: WorldState, first: int) -> float:
     what doing gave.
     """
     now, top = stage(state)
+    if now == top:
+        return 1.0
     return max(0.0, (now - first) / (top - first))
