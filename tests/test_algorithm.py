@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import made_group, small_policy
 
+from made import made_group, small_policy
 from rewardswap.algorithm import (
     Algorithm,
     CenteredClip,

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from conftest import made_group
 
+from made import made_group
 from rewardswap.replay import ReplayBuffer
 
 

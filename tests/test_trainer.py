@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import MadePlay, made_trajectory, small_policy
+from rewardswap.rollout.episodes import Played
 
+from made import MadePlay, made_trajectory, small_policy
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import Batch, RewardSwap, rspo
 from rewardswap.methods.grpo import grpo
@@ -14,7 +15,6 @@ from rewardswap.models.policy import Metrics
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
-from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
 from rewardswap.trainer import TooManyFailuresError, Trainer, label
 from rewardswap.types import EpisodeFailure, Group, Task
@@ -210,12 +210,12 @@ def test_a_group_of_one_is_dropped_and_counted() -> None:
 
 
 def test_too_many_failures_stop_the_run_with_their_cause() -> None:
-    with pytest.raises(TooManyFailuresError, match="5 of 8 episodes failed.*boiler broke"):
+    with pytest.raises(TooManyFailuresError, match=r"5 of 8 episodes failed.*boiler broke"):
         trainer_of(failing(5)).collect("learn", 2, 4)
 
 
 def test_sizes_that_alpha_does_not_divide_name_the_nearest() -> None:
-    with pytest.raises(ValueError, match="alpha = 1/8 of 12 tasks is 1.5.*8, 16"):
+    with pytest.raises(ValueError, match=r"1/8 of 12 tasks is 1\.5.*8, 16"):
         RewardSwap(alpha=1 / 8).split(Batch(12, 8))
     assert RewardSwap(alpha=1 / 8).split(Batch(16, 8)) == (14, 16)
     with pytest.raises(ValueError, match="do nothing at alpha = 0"):

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TypeVar, get_type_hints
@@ -36,7 +36,7 @@ class EvaluationRun:
     """Torch device of the model."""
     output: Path | None = None
     """File for the table as JSON; none: the screen only."""
-    env: EnvironmentConfig = EnvironmentConfig()
+    env: EnvironmentConfig = field(default_factory=EnvironmentConfig)
 
 
 class UsageError(Exception):

@@ -35,8 +35,7 @@ from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.trainer import Phase, Trainer
-from rewardswap.types import Group, Task, Trajectory
-
+from rewardswap.types import Group, Trajectory
 
 HELD_OUT_GAMES = 400
 """Size of the generated held-out split where no number is set: standard error below .025."""

@@ -199,7 +199,7 @@ def _one_step(
     loss = next_token_loss(training.model, rows)
     for optimizer in training.optimizers:
         optimizer.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     norm = torch.nn.utils.clip_grad_norm_(training.model.parameters(), config.gradient_clip)
     factor = schedule(training.step, config.warmup_steps, config.steps)
     peaks = (config.muon_learning_rate, config.learning_rate)

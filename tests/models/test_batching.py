@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import made_group, made_trajectory
 
+from made import made_group, made_trajectory
 from rewardswap.models.batching import collate, microbatches, minibatches, rows_of, uncollate
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from conftest import made_group, small_policy
 
+from made import made_group, small_policy
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.policy import Metrics, TokenScores
 

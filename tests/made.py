@@ -1,15 +1,14 @@
 """Tiny models, made-up trajectories, and a play that needs no environment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
+from rewardswap.rollout.episodes import EpisodeRequest, Played
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rewardswap.models.policy import Policy
-from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.task_stream import derived_seed
 from rewardswap.types import Group, Task, Trajectory, Turn
 
@@ -113,13 +112,3 @@ class MadePlay:
         steps = sum(len(t.turns) for t in trajectories)
         tokens = sum(t.action_token_count for t in trajectories)
         return Played(trajectories, [], {"environment_steps": steps, "generated_tokens": tokens})
-
-
-@pytest.fixture
-def made_play() -> MadePlay:
-    return MadePlay()
-
-
-@pytest.fixture
-def policy_maker() -> Callable[..., Policy]:
-    return small_policy
