@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from rewardswap.envs.alfworld.game import PROCESSED_BY, Game, display_name
+from rewardswap.envs.alfworld.game import Game, display_name
 
 CLEAN, HOT, COOL, SLICED, ON = 1, 2, 4, 8, 16
 """Bits of an object's condition."""
@@ -18,7 +18,12 @@ PROCESSES = {
 KNIVES = frozenset({"Knife", "ButterKnife"})
 """Object kinds that slice."""
 
-GOAL_BITS = {"cleanable": CLEAN, "heatable": HOT, "coolable": COOL}
+GOAL_VERBS = {
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+}
+GOAL_MARKS = {"clean": ("cleanable", CLEAN), "heat": ("heatable", HOT), "cool": ("coolable", COOL)}
 
 
 def numbered_names(ids: Iterable[str]) -> dict[str, str]:
@@ -133,8 +138,8 @@ class Layout:
 
     def _aim(self) -> None:
         goal = self.game.goal
-        affordance, self.goal_processor = PROCESSED_BY.get(goal.task_type, ("", ""))
-        self.goal_bit = GOAL_BITS.get(affordance, 0)
+        self.goal_verb = GOAL_VERBS.get(goal.task_type, "")
+        affordance, self.goal_bit = GOAL_MARKS.get(self.goal_verb, ("", 0))
         self.goal_objects = frozenset(
             i
             for i, o in enumerate(self.objects)
