@@ -42,6 +42,13 @@ def test_unreadable_lines_in_the_middle_are_counted(run_folder: Path) -> None:
     assert record.notes == ["3 lines of metrics.jsonl are unreadable and left out (first: line 4)."]
 
 
+def test_a_whole_last_line_that_cannot_be_read_is_not_called_cut(run_folder: Path) -> None:
+    with (run_folder / "metrics.jsonl").open("a") as file:
+        file.write("what?\n")
+    notes = ["1 line of metrics.jsonl is unreadable and left out (first: line 18)."]
+    assert read_run(run_folder).notes == notes
+
+
 def test_values_that_are_not_finite_and_unknown_phases_are_said(run_folder: Path) -> None:
     with (run_folder / "metrics.jsonl").open("a") as file:
         file.write('{"phase": "dream", "update": 7, "kl_old": NaN, "success": Infinity}\n')

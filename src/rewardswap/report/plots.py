@@ -176,8 +176,7 @@ def _svg(curve: Curve, label: str, draw: Callable[[Any], None]) -> Markup:
         axes.tick_params(axis="x", length=3)
         draw(axes)
         buffer = StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", metadata=nothing)
+        figure.savefig(buffer, format="svg")
     return _inline(buffer.getvalue(), curve.name, label)
 
 

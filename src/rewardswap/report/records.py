@@ -97,7 +97,7 @@ class _Folder:
                     unread.append(count)
                 else:
                     yield row
-        if unread and unread[-1] == count :
+        if unread and unread[-1] == count and not line.endswith(b"\n"):
             unread.pop()
             self.notes.append(
                 f"{name} is cut in the middle of its last line (line {count}) and was read up "
