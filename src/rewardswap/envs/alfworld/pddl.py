@@ -11,13 +11,13 @@ from sys import intern
 
 from rewardswap.envs.alfworld.game import (
     AFFORDANCES,
-    TASK_TYPES,
     Game,
     GameObject,
     Goal,
     Receptacle,
     display_name,
 )
+from rewardswap.envs.alfworld.pddl_goals import parse_goal
 
 KEYS = ("pddl_domain", "grammar", "pddl_problem", "solvable", "walkthrough")
 
@@ -28,34 +28,6 @@ GRAMMAR = "8ccb165808cdb9ad7a3cbf7b47d41be8f56e5c55af947de8e574d72cfd6bd90b"
 """SHA-256 of the grammar of the official game files, without its task sentence and spaces."""
 
 WAY_OUT = "fetch the games of ALFWorld 0.4 or later with `alfworld-download`"
-
-_PLACE = (
-    "(:goal(and(exists(?r - receptacle)(exists(?o - object)"
-    "(and({affordance} ?o)(objectType ?o OBJECT)(receptacleType ?r RECEPTACLE)"
-    "({state} ?o)(inReceptacle ?o ?r))))))"
-)
-GOALS = {
-    "pick_and_place_simple": (
-        "(:goal(and(exists(?r - receptacle)(exists(?o - object)"
-        "(and(inReceptacle ?o ?r)(objectType ?o OBJECT)(receptacleType ?r RECEPTACLE))))))"
-    ),
-    "look_at_obj_in_light": (
-        "(:goal(and(exists(?ot - object ?r - receptacle ?a - agent ?l - location)"
-        "(and(objectType ?ot LAMP)(toggleable ?ot)(isToggled ?ot)(receptacleAtLocation ?r ?l)"
-        "(atLocation ?a ?l)(inReceptacle ?ot ?r)))"
-        "(exists(?o - object ?a - agent)(and(objectType ?o OBJECT)(holds ?a ?o)))))"
-    ),
-    "pick_clean_then_place_in_recep": _PLACE.format(affordance="cleanable", state="isClean"),
-    "pick_heat_then_place_in_recep": _PLACE.format(affordance="heatable", state="isHot"),
-    "pick_cool_then_place_in_recep": _PLACE.format(affordance="coolable", state="isCool"),
-    "pick_two_obj_and_place": (
-        "(:goal(and(exists(?r - receptacle)(exists(?o1 - object)"
-        "(and(objectType ?o1 OBJECT)(receptacleType ?r RECEPTACLE)(inReceptacle ?o1 ?r)"
-        "(exists(?o2 - object)(and(not(= ?o1 ?o2))(objectType ?o2 OBJECT)"
-        "(receptacleType ?r RECEPTACLE)(inReceptacle ?o2 ?r))))))))"
-    ),
-}
-"""The goal text of every task type; OBJECT, RECEPTACLE and LAMP stand for the type names."""
 
 PREDICATES = {
     "atLocation": 2,
@@ -74,19 +46,12 @@ PREDICATES = {
 """The predicates of a start state that the engine knows, with their number of arguments."""
 
 _TASK = re.compile(r'"rhs": "Your task is to: ([^"]*)"')
-_SPACES_AT_BRACKETS = re.compile(r"\s*([()])\s*")
 _FACT = re.compile(r"\(\s*([^()]+?)\s*\)")
 
 
-def _goal_pattern(text: str) -> re.Pattern[str]:
-    pattern = re.escape(text)
-    for name in ("OBJECT", "RECEPTACLE", "LAMP"):
-        group = f"(?P<{name}>\\w+)Type"
-        pattern = pattern.replace(name, group, 1).replace(name + r"\)", f"(?P={name})Type\\)")
-    return re.compile(pattern)
+class UnsolvableGameError(ValueError):
+    """A game file that says of itself that no plan wins it."""
 
-
-_GOAL_PATTERNS = {name: _goal_pattern(GOALS[name]) for name in TASK_TYPES}
 
 Facts = Mapping[str, list[list[str]]]
 
@@ -106,7 +71,7 @@ def read_game(path: Path) -> Game:
     try:
         return parse_game(data)
     except ValueError as error:
-        raise ValueError(f"game file {path}: {error}") from error
+        raise type(error)(f"game file {path}: {error}") from error
 
 
 def parse_game(data: object) -> Game:
@@ -117,7 +82,7 @@ def parse_game(data: object) -> Game:
     if missing:
         raise ValueError(f"key {missing[0]!r} is missing; {WAY_OUT}")
     if data["solvable"] is not True:
-        raise ValueError("the game is marked unsolvable; leave it out of the games folder")
+        raise UnsolvableGameError("it is marked unsolvable; leave it out of the games folder")
     if _domain_digest(data["pddl_domain"]) != DOMAIN:
         raise ValueError(f"its PDDL domain is not ALFWorld's, which this engine plays; {WAY_OUT}")
     task = _TASK.search(data["grammar"])
@@ -130,17 +95,6 @@ def parse_game(data: object) -> Game:
     goal = parse_goal(problem[end:])
     facts = _parse_facts(problem[start + len("(:init") : end])
     return _game(task.group(1), goal, facts, tuple(data["walkthrough"]))
-
-
-def parse_goal(text: str) -> Goal:
-    """The goal in a PDDL text that begins at "(:goal"; raises ValueError for an unknown form."""
-    plain = _SPACES_AT_BRACKETS.sub(r"\1", " ".join(text.split()))
-    for task_type, pattern in _GOAL_PATTERNS.items():
-        found = pattern.match(plain)
-        if found:
-            kinds = found.groupdict()
-            return Goal(task_type, kinds["OBJECT"], kinds.get("RECEPTACLE"), kinds.get("LAMP"))
-    raise ValueError(f"unknown form of goal {plain!r}; the engine knows {', '.join(TASK_TYPES)}")
 
 
 @lru_cache(maxsize=8)
