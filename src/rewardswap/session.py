@@ -109,7 +109,9 @@ def make_stage(
         panel=panel,
         language_model=language_model,
         engine=HuggingFaceEngine(language_model.model, language_model.end_token_ids),
-        context=ChatContext(language_model.tokenizer, world.instructions),
+        context=ChatContext(
+            language_model.tokenizer, world.instructions, language_model.end_token_ids
+        ),
         sampling=SamplingParams(temperature=temperature, max_tokens=action_tokens),
     )
 

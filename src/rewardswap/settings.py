@@ -37,11 +37,12 @@ def read_run(path: Path) -> Run:
         idle = [section for section in LOOP_SECTIONS if section in settings]
         if idle:
             raise ValueError(f"{path}: [{idle[0]}] does nothing in loop {settings['loop']!r}")
-    return _value(Run, settings, str(path))
+    run: Run = _value(Run, settings, str(path))
+    return run
 
 
 def _as_toml(run: Run) -> dict[str, Any]:
-    settings = _plain(dataclasses.asdict(run))
+    settings: dict[str, Any] = _plain(dataclasses.asdict(run))
     if run.loop != "rspo":
         for section in LOOP_SECTIONS:
             del settings[section]

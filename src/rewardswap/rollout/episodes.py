@@ -1,0 +1,242 @@
+"""Playing many episodes at once, turn by turn, the same whatever finishes first."""
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rewardswap.envs.base import Environment, Observation, Step, World
+from rewardswap.rollout.context import ChatContext, Conversation
+from rewardswap.rollout.engine import (
+    Completion,
+    Request,
+    RolloutEngine,
+    SamplingParams,
+    random_key,
+)
+from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
+
+_plays = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRequest:
+    """One episode to play."""
+
+    task: Task
+    index: int
+    """Number among the episodes of its task under one seed and policy version."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of the requests, in their order."""
+
+    trajectories: list[Trajectory]
+    failures: list[EpisodeFailure]
+    counters: Mapping[str, float]
+    """environment_steps, generated_tokens, prompt_tokens, truncated_turns, context_full,
+    turn_limit, rewritten_history, failed_episodes: counts."""
+
+
+@dataclass
+class _Episode:
+    """An episode while it lives."""
+
+    number: int
+    request: EpisodeRequest
+    session: str
+    environment: Environment
+    observation: Observation
+    conversation: Conversation
+    turns: list[Turn] = field(default_factory=list)
+
+
+def play(
+    requests: Sequence[EpisodeRequest],
+    world: World,
+    engine: RolloutEngine,
+    context: ChatContext,
+    *,
+    sampling: SamplingParams,
+    seed: int,
+    policy_version: int,
+    turn_limit: int,
+    slots: int | None = None,
+) -> Played:
+    """Play every request; at most `slots` live at once (none: all), refilled in order.
+
+    Every sampled token belongs to (seed, policy version, task, index, turn), so neither slots nor
+    the order of requests change a trajectory, beyond rounding in the engine. An environment that
+    raises costs its own episode only.
+    """
+    if len(set(requests)) != len(requests):
+        raise ValueError("two requests name the same episode; give them different indices")
+    party = _Party(world, engine, context, sampling, (seed, policy_version), turn_limit)
+    waiting = deque(enumerate(requests))
+    live: list[_Episode] = []
+    limit = slots or len(requests)
+    try:
+        while waiting or live:
+            while waiting and len(live) < limit:
+                number, request = waiting.popleft()
+                episode = party.start(number, request)
+                if episode is not None:
+                    live.append(episode)
+            live = party.turn(live)
+    finally:
+        party.leave(live)
+    ordered = [party.done[number] for number in sorted(party.done)]
+    failures = [party.failed[number] for number in sorted(party.failed)]
+    party.counters["failed_episodes"] = len(failures)
+    return Played(ordered, failures, {name: float(n) for name, n in party.counters.items()})
+
+
+class _Party:
+    """The live episodes' common ground: world, engine, counters, and what is finished."""
+
+    def __init__(
+        self,
+        world: World,
+        engine: RolloutEngine,
+        context: ChatContext,
+        sampling: SamplingParams,
+        stream: tuple[int, int],
+        turn_limit: int,
+    ) -> None:
+        self.world, self.engine, self.context = world, engine, context
+        self.sampling, self.stream, self.turn_limit = sampling, stream, turn_limit
+        self.play_number = next(_plays)
+        self.idle: list[Environment] = []
+        self.done: dict[int, Trajectory] = {}
+        self.failed: dict[int, EpisodeFailure] = {}
+        self.counters: Counter[str] = Counter(
+            dict.fromkeys(
+                (
+                    "environment_steps",
+                    "generated_tokens",
+                    "prompt_tokens",
+                    "truncated_turns",
+                    "context_full",
+                    "turn_limit",
+                    "rewritten_history",
+                ),
+                0,
+            )
+        )
+
+    def start(self, number: int, request: EpisodeRequest) -> _Episode | None:
+        """A live episode, or none if its environment fails in reset."""
+        environment = self.idle.pop() if self.idle else self.world.make()
+        try:
+            observation = environment.reset(request.task)
+        except Exception as error:  # whatever an environment raises costs its episode
+            self._fail(number, request, environment, error)
+            return None
+        conversation = self.context.conversation(observation.text)
+        if not self._fits(conversation):
+            self.idle.append(environment)
+            raise ValueError(
+                f"the first prompt of task {request.task.id!r} has {conversation.token_count} "
+                f"tokens; with an action it does not fit the context of "
+                f"{self.engine.context_limit} tokens; use a model with a longer one"
+            )
+        session = f"{self.play_number}-{number}"
+        return _Episode(number, request, session, environment, observation, conversation)
+
+    def turn(self, live: Sequence[_Episode]) -> list[_Episode]:
+        """One turn of every live episode; those that go on."""
+        requests = [self._request(episode) for episode in live]
+        completions = self.engine.generate(requests, self.sampling)
+        pairs = zip(live, completions, strict=True)
+        going_on = [episode for episode, completion in pairs if self._act(episode, completion)]
+        over = {episode.session for episode in live} - {e.session for e in going_on}
+        self.engine.release(sorted(over))
+        return going_on
+
+    def leave(self, live: Sequence[_Episode]) -> None:
+        """Give everything back, also when something raised."""
+        self.engine.release([episode.session for episode in live])
+        for environment in (*self.idle, *(episode.environment for episode in live)):
+            environment.close()
+
+    def _request(self, episode: _Episode) -> Request:
+        seed, version = self.stream
+        request, conversation = episode.request, episode.conversation
+        key = random_key(seed, version, request.task.id, request.index, len(episode.turns))
+        self.counters["prompt_tokens"] += len(conversation.context_ids)
+        if episode.turns and not conversation.extends:
+            self.counters["rewritten_history"] += 1
+        return Request(episode.session, conversation.context_ids, conversation.extends, key)
+
+    def _act(self, episode: _Episode, completion: Completion) -> bool:
+        """Send the action; whether the episode goes on."""
+        action = self.context.action_text(completion.ids)
+        self.counters["generated_tokens"] += len(completion.ids)
+        self.counters["truncated_turns"] += completion.truncated
+        try:
+            step = episode.environment.step(action)
+        except Exception as error:  # whatever an environment raises costs its episode
+            self._fail(episode.number, episode.request, episode.environment, error)
+            return False
+        self.counters["environment_steps"] += 1
+        episode.turns.append(_turn_of(episode, completion, action, step))
+        episode.observation = step.observation
+        episode.conversation.reply(completion.ids, action, step.observation.text)
+        stop = self._stop(episode, step)
+        if stop is not None:
+            self._finish(episode, step, stop)
+        return stop is None
+
+    def _stop(self, episode: _Episode, step: Step) -> StopReason | None:
+        if step.terminated:
+            return "done"
+        if len(episode.turns) >= self.turn_limit:
+            self.counters["turn_limit"] += 1
+            return "turn_limit"
+        if not self._fits(episode.conversation):
+            self.counters["context_full"] += 1
+            return "context_full"
+        return None
+
+    def _fits(self, conversation: Conversation) -> bool:
+        """Whether a whole action still fits behind the prompt."""
+        return conversation.token_count + self.sampling.max_tokens <= self.engine.context_limit
+
+    def _finish(self, episode: _Episode, step: Step, stop: StopReason) -> None:
+        self.idle.append(episode.environment)
+        self.done[episode.number] = Trajectory(
+            task=episode.request.task,
+            index=episode.request.index,
+            turns=tuple(episode.turns),
+            final_observation=step.observation.text,
+            final_context_ids=episode.conversation.context_ids,
+            outcome=step.outcome if stop == "done" else 0.0,
+            success=step.success and stop == "done",
+            stop=stop,
+            policy_version=self.stream[1],
+        )
+
+    def _fail(
+        self, number: int, request: EpisodeRequest, environment: Environment, error: Exception
+    ) -> None:
+        """Count the episode out; its environment is not used again."""
+        environment.close()
+        cause = f"{type(error).__name__}: {error}"
+        self.failed[number] = EpisodeFailure(request.task, request.index, "environment", cause)
+
+
+def _turn_of(episode: _Episode, completion: Completion, action: str, step: Step) -> Turn:
+    before, conversation = episode.observation, episode.conversation
+    return Turn(
+        observation=before.text,
+        context_ids=conversation.context_ids,
+        extends=conversation.extends,
+        action_ids=completion.ids,
+        logprobs=completion.logprobs,
+        action=action,
+        valid=step.valid,
+        truncated=completion.truncated,
+        reward=step.observation.progress - before.progress,
+        state_key=before.state_key,
+    )
