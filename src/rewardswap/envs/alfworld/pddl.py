@@ -17,6 +17,7 @@ from rewardswap.envs.alfworld.game import (
     Receptacle,
     display_name,
 )
+from rewardswap.envs.alfworld.pddl_goals import GOALS as GOALS
 from rewardswap.envs.alfworld.pddl_goals import parse_goal
 
 KEYS = ("pddl_domain", "grammar", "pddl_problem", "solvable", "walkthrough")

@@ -40,17 +40,20 @@ def _goal_pattern(text: str) -> re.Pattern[str]:
     for name in ("OBJECT", "RECEPTACLE", "LAMP"):
         group = f"(?P<{name}>\\w+)Type"
         pattern = pattern.replace(name, group, 1).replace(name + r"\)", f"(?P={name})Type\\)")
-    return re.compile(pattern)
+    return re.compile(pattern + r"\)")
 
 
 _GOAL_PATTERNS = {name: _goal_pattern(GOALS[name]) for name in TASK_TYPES}
 
 
 def parse_goal(text: str) -> Goal:
-    """The goal in a PDDL text that begins at "(:goal"; raises ValueError for an unknown form."""
+    """The goal in the rest of a PDDL problem from "(:goal" on.
+
+    Raises ValueError for a form that is none of the six.
+    """
     plain = _SPACES_AT_BRACKETS.sub(r"\1", " ".join(text.split()))
     for task_type, pattern in _GOAL_PATTERNS.items():
-        found = pattern.match(plain)
+        found = pattern.fullmatch(plain.strip())
         if found:
             kinds = found.groupdict()
             return Goal(task_type, kinds["OBJECT"], kinds.get("RECEPTACLE"), kinds.get("LAMP"))

@@ -20,10 +20,11 @@ TRAIN = "train"
 SPLITS = (TRAIN, "valid_seen", "valid_unseen", "valid_train")
 """The folders of the official game set."""
 
-INSTRUCTIONS = """You act in a house by text commands, one per turn, to carry out the task that is \
-given at the start. Commands: look; inventory; go to R; open R; close R; take O from R; move O to R; \
-examine R or O; use O; heat O with R; clean O with R; cool O with R; slice O with O. R is a \
-receptacle and O an object, written as you see them, for example "take mug 1 from cabinet 2"."""
+INSTRUCTIONS = """\
+You act in a house by text commands, one per turn, to carry out the task given at the start.
+Commands: look; inventory; go to R; open R; close R; take O from R; move O to R; examine R; \
+examine O; use O; heat O with R; clean O with R; cool O with R; slice O with O.
+R is a receptacle and O an object, as you see them written: take mug 1 from cabinet 2."""
 """System text for the full wording; with the short wording there is none."""
 
 
