@@ -37,8 +37,8 @@ def test_without_a_common_game_each_file_shows_its_first(run_folder: Path) -> No
     (run_folder / "trajectories/after.jsonl").unlink()
     record = read_run(run_folder)
     assert [(pair.kind, pair.task) for pair in choose_pairs(record)] == [
-        ("single", "a1"),
-        ("single", "a2"),
+        ("not paired", "a1"),
+        ("not paired", "a2"),
     ]
     assert sum(pair_counts(record).values()) == 0
 

@@ -1,6 +1,6 @@
 import re
 
-from rewardswap.report.plots import CURVES, Curve, curve_plot
+from rewardswap.report.plots import Curve, curve_plot, large_curves
 
 METRICS = [
     {"phase": "learn", "update": u, "loop": 0, "environment_steps": 9 * u, "success": 0.1 * u}
@@ -23,9 +23,18 @@ def test_labels_of_ticks_keep_their_digits() -> None:
 def test_drawings_share_no_id() -> None:
     ids = [
         name
-        for curve in CURVES[:2]
+        for curve in large_curves(METRICS)[:2]
         if (plot := curve_plot(METRICS, curve))
         for name in re.findall(r"\bid=\"([^\"]*)\"", plot.svg)
     ]
     assert ids
     assert len(ids) == len(set(ids))
+
+
+def test_the_dense_reward_goes_by_the_name_that_the_run_gave_it() -> None:
+    rows = [{"phase": "explore", "update": 0, "process_reward_mean": 0.5, "success": 0.1}]
+    assert [curve.keys for curve in large_curves(rows)[::2]] == [
+        ("success",),
+        ("process_reward_mean",),
+    ]
+    assert large_curves(METRICS)[2].keys == ("dense_reward_mean",)

@@ -36,10 +36,22 @@ def test_a_reward_no_better_than_the_length_is_said_to_be() -> None:
 
 def test_fixed_turns_weigh_by_live_episodes() -> None:
     turns = [
-        TurnQuality(3, 30, 0.5, None),
-        TurnQuality(5, 10, 0.9, None),
-        TurnQuality(7, 9, None, None),
+        TurnQuality(3, 30, 0.5, None, None),
+        TurnQuality(5, 10, 0.9, None, None),
+        TurnQuality(7, 9, None, None, None),
     ]
     # (30 · .5 + 10 · .9)/40
     assert mean_auc_at_fixed_turns(turns) == pytest.approx(0.6)
     assert mean_auc_at_fixed_turns(turns[2:]) is None
+
+
+def test_the_warning_of_the_examination_itself_comes_first() -> None:
+    document = {"auc_total": 0.9, "auc_length_only": 0.95, "warning": "it knows little"}
+    quality = process_reward_quality(document)
+    assert quality is not None
+    assert quality.warnings[0] == "it knows little"
+    assert len(quality.warnings) == 2
+    assert quality.other == []
+    content = process_reward_quality({"auc_total": 0.946, "warning": None, "turns": []})
+    assert content is not None
+    assert content.warnings == []

@@ -70,6 +70,16 @@ def test_evaluations_of_other_games_or_another_summary_are_said(run_folder: Path
     assert "differ in their games" in notes[1]
 
 
+def test_broken_episodes_are_said(run_folder: Path) -> None:
+    path = run_folder / "evaluation-after.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "failed_episodes": 2}))
+    (run_folder / "summary.json").write_text('{"failed_episodes": 5}')
+    assert read_run(run_folder).notes == [
+        "2 games of the evaluation after training broke; they count as failed.",
+        "5 episodes of training broke and were not trained on.",
+    ]
+
+
 def test_a_cut_configuration_is_shown_and_said(run_folder: Path) -> None:
     (run_folder / "config.toml").write_text('method = "rs')
     record = read_run(run_folder)

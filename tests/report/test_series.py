@@ -1,4 +1,14 @@
-from rewardswap.report.series import exploration_spans, running_mean, running_window, series
+import json
+from pathlib import Path
+
+from rewardswap.report.records import read_run
+from rewardswap.report.series import (
+    exploration_spans,
+    running_mean,
+    running_window,
+    series,
+    with_evaluations,
+)
 
 METRICS = [
     {"phase": "explore", "update": 0, "loop": 0, "environment_steps": 10, "success": 0.1},
@@ -40,3 +50,18 @@ def test_the_running_mean_shrinks_at_the_ends() -> None:
     assert mean[0] == (0.0, 0.5)
     assert mean[5] == (5.0, (16 + 25 + 36) / 3)
     assert mean[-1] == (23.0, (22 * 22 + 23 * 23) / 2)
+
+
+def test_evaluations_stand_at_the_ends_if_the_metrics_hold_none(run_folder: Path) -> None:
+    record = read_run(run_folder)
+    assert with_evaluations(record) == record.metrics
+    rows = [row for row in record.metrics if row["phase"] != "evaluate"]
+    (run_folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    completed = with_evaluations(read_run(run_folder))
+    assert series(completed, "evaluation", "update", "success") == [[(0, 0.15), (6, 0.55)]]
+    assert series(completed, "evaluation", "environment_steps", "success") == [
+        [(0, 0.15), (1500, 0.55)]
+    ]
+    (run_folder / "evaluation-after.json").unlink()
+    completed = with_evaluations(read_run(run_folder))
+    assert series(completed, "evaluation", "update", "success") == [[(0, 0.15)]]

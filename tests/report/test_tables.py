@@ -48,6 +48,8 @@ def test_a_family_seen_only_once_keeps_its_row() -> None:
 
 def test_values_are_written_for_readers() -> None:
     assert plain(1234567) == "1\u202f234\u202f567"
+    assert plain(75520.0) == "75\u202f520"
+    assert plain(float("inf")) == "inf"
     assert plain(0.00012345) == "0.0001234"
     assert plain([0.5, None]) == "[0.5, –]"
     assert plain(True) == "True"

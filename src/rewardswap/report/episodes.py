@@ -109,7 +109,7 @@ def choose_pairs(record: RunRecord) -> list[Pair]:
     common = sorted(before.keys() & after.keys())
     if not common:
         return [
-            Pair("single", str(played["family"]), game[0], [shown_episode(played, when)])
+            Pair("not paired", str(played["family"]), game[0], [shown_episode(played, when)])
             for when, games in (("before", before), ("after", after))
             for game, played in sorted(games.items())[:2]
         ]

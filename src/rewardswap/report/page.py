@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from rewardswap.report.episodes import choose_pairs, pair_counts, shown_episode
 from rewardswap.report.plots import (
-    CURVES,
     SMALL,
     curve_plot,
+    large_curves,
     process_reward_plot,
 )
 from rewardswap.report.quality import process_reward_quality
 from rewardswap.report.records import RunRecord, number, read_run
-from rewardswap.report.series import PHASES_OF, running_window, series
+from rewardswap.report.series import PHASES_OF, running_window, series, with_evaluations
 from rewardswap.report.tables import (
     Estimate,
     facts,
@@ -46,10 +46,11 @@ def write_report(run: Path) -> Path:
 def render(record: RunRecord) -> str:
     """The page of a run as HTML."""
     quality = process_reward_quality(record.process_reward)
-    curves = {curve.name: curve_plot(record.metrics, curve) for curve in CURVES}
-    small = {curve.title: curve_plot(record.metrics, curve) for curve in SMALL}
+    metrics = with_evaluations(record)
+    curves = {curve: curve_plot(metrics, curve) for curve in large_curves(metrics)}
+    small = {curve.title: curve_plot(metrics, curve) for curve in SMALL}
     liked = record.liked_failure
-    learned = series(record.metrics, "agent", "update", "success")
+    learned = series(metrics, "agent", "update", "success")
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -61,8 +62,10 @@ def render(record: RunRecord) -> str:
             summary=flat(record.summary),
             environment=flat(record.environment),
             curves=[plot for plot in curves.values() if plot],
-            unseen_curves=[curve.title for curve in CURVES[::2] if not curves[curve.name]],
-            explored=any(row["phase"] in PHASES_OF["explorer"] for row in record.metrics),
+            unseen_curves=list(
+                dict.fromkeys(curve.title for curve, plot in curves.items() if not plot)
+            ),
+            roles=roles_in(metrics),
             window=running_window(sum(map(len, learned))),
             small=[plot for plot in small.values() if plot],
             families=family_rows(record.before, record.after),

@@ -64,20 +64,38 @@ class Curve:
     x: str = "update"
     percent: bool = False
     size: tuple[float, float] = (5.4, 3.0)
+    small: bool = False
 
 
-CURVES = tuple(
-    Curve(f"{key}-{x}".replace("_", "-"), title, (key,), x, percent=key == "success")
-    for key, title in (("success", "Success"), ("dense_reward_mean", "Dense reward"))
-    for x in X_LABELS
-)
+DENSE_REWARDS = ("dense_reward_mean", "process_reward_mean", "progress_reward_mean")
+"""Names of the dense reward, of which a run has one."""
+
+
+def large_curves(metrics: Sequence[Json]) -> list[Curve]:
+    """Success and the dense reward, each over both axes."""
+    dense = next((key for key in DENSE_REWARDS if any(key in row for row in metrics)), None)
+    shown = {"Success": "success", "Dense reward": dense or DENSE_REWARDS[0]}
+    return [
+        Curve(f"{key}-{x}".replace("_", "-"), title, (key,), x, percent=key == "success")
+        for title, key in shown.items()
+        for x in X_LABELS
+    ]
+
+
 SMALL = tuple(
-    Curve(f"small-{keys[0]}".replace("_", "-"), title, keys, percent=percent, size=(3.1, 1.8))
+    Curve(
+        f"small-{keys[0]}".replace("_", "-"),
+        title,
+        keys,
+        percent=percent,
+        size=(3.1, 1.8),
+        small=True,
+    )
     for title, keys, percent in (
         ("KL to the old policy, nats", ("kl_old",), False),
         ("KL to the reference, nats", ("kl_reference",), False),
         ("Clip shares, high dashed", ("clip_low_share", "clip_high_share"), True),
-        ("Effective sample size", ("effective_sample_size",), False),
+        ("Effective sample size, share", ("effective_sample_size",), False),
         ("Entropy, nats", ("entropy",), False),
         ("Gradient norm", ("gradient_norm",), False),
         ("Turns per episode", ("turns_mean",), False),
@@ -103,14 +121,14 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
         for role, key, segments in found:
             _draw_series(axes, role, segments, "-" if key == curve.keys[0] else "--")
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        if curve in CURVES:
+        if not curve.small:
             axes.set_xlabel(X_LABELS[curve.x])
         if curve.percent:
             _percent_axis(axes, max(y for _, _, s in found for points in s for _, y in points))
 
     title = f"{curve.title} over {X_LABELS[curve.x]}"
     label = f"{title}. {' '.join(_in_words(*entry, curve) for entry in found)}"
-    return Plot(title if curve in CURVES else curve.title, _svg(curve, label, draw))
+    return Plot(curve.title if curve.small else title, _svg(curve, label, draw))
 
 
 def _in_words(role: str, key: str, segments: Segments, curve: Curve) -> str:

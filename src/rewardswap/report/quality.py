@@ -19,6 +19,7 @@ class TurnQuality:
     turn: int
     live: int | None
     auc: float | None
+    auc_within_task: float | None
     auc_length_only: float | None
 
 
@@ -27,6 +28,7 @@ class ProcessRewardQuality:
     """Whether the process reward knows more than how long an episode lasted."""
 
     auc_total: float | None
+    auc_within_task: float | None
     auc_length_only: float | None
     turns: list[TurnQuality]
     other: list[tuple[str, str]]
@@ -45,17 +47,19 @@ def process_reward_quality(quality: Json | None) -> ProcessRewardQuality | None:
                 turn=int(row["turn"]),
                 live=None if live is None else int(live),
                 auc=number(row.get("auc")),
+                auc_within_task=number(row.get("auc_within_task")),
                 auc_length_only=number(row.get("auc_length_only")),
             )
         )
     total, length_only = number(quality.get("auc_total")), number(quality.get("auc_length_only"))
-    shown = {"auc_total", "auc_length_only", "turns"}
+    shown = {"auc_total", "auc_within_task", "auc_length_only", "turns", "warning"}
     return ProcessRewardQuality(
         auc_total=total,
+        auc_within_task=number(quality.get("auc_within_task")),
         auc_length_only=length_only,
         turns=turns,
         other=[(words(key), plain(value)) for key, value in quality.items() if key not in shown],
-        warnings=_quality_warnings(total, length_only, turns),
+        warnings=_warnings(quality, turns),
     )
 
 
@@ -66,22 +70,27 @@ def mean_auc_at_fixed_turns(turns: list[TurnQuality]) -> float | None:
     return sum(auc * live for auc, live in known) / weight if weight else None
 
 
-def _quality_warnings(
-    total: float | None, length_only: float | None, turns: list[TurnQuality]
-) -> list[str]:
-    warnings: list[str] = []
-    fixed = mean_auc_at_fixed_turns(turns)
-    if total is None:
-        return warnings
-    if fixed is not None and total >= HIGH_AUC and abs(fixed - CHANCE) <= CHANCE_MARGIN:
-        warnings.append(
-            f"This process reward is a turn counter. Its total AUC of {total:.3f} looks good, but "
-            f"among episodes that are still running at a given turn it ranks them like a coin "
-            f"(mean AUC {fixed:.3f}): it has learned how long an episode lasts, not how it goes."
-        )
-    if length_only is not None and total <= length_only:
+def _warnings(quality: Json, turns: list[TurnQuality]) -> list[str]:
+    """What the model's own examination warned of, else our own; and whether length does as well."""
+    total, length_only = number(quality.get("auc_total")), number(quality.get("auc_length_only"))
+    own = quality["warning"] if "warning" in quality else _turn_counter(total, turns)
+    warnings = [str(own)] if own else []
+    if total is not None and length_only is not None and total <= length_only:
         warnings.append(
             f"The total AUC of {total:.3f} is no better than that of an episode's length alone "
             f"({length_only:.3f}); only the AUC at fixed turns tells whether it knows more."
         )
     return warnings
+
+
+def _turn_counter(total: float | None, turns: list[TurnQuality]) -> str | None:
+    fixed = mean_auc_at_fixed_turns(turns)
+    if total is None or fixed is None:
+        return None
+    if total < HIGH_AUC or abs(fixed - CHANCE) > CHANCE_MARGIN:
+        return None
+    return (
+        f"This process reward is a turn counter. Its total AUC of {total:.3f} looks good, but "
+        f"among episodes that are still running at a given turn it ranks them like a coin "
+        f"(mean AUC {fixed:.3f}): it has learned how long an episode lasts, not how it goes."
+    )

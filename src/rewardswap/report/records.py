@@ -207,6 +207,14 @@ def _evaluation_notes(before: Json | None, after: Json | None, summary: Json) ->
                 f"summary.json gives a success {when} of {told:.4f}, evaluation-{when}.json of "
                 f"{measured:.4f}; the page shows the latter."
             )
+        failed = number((document or {}).get("failed_episodes"))
+        if failed:
+            notes.append(
+                f"{failed:.0f} games of the evaluation {when} training broke; they count as failed."
+            )
+    broken = number(summary.get("failed_episodes"))
+    if broken:
+        notes.append(f"{broken:.0f} episodes of training broke and were not trained on.")
     if before is None or after is None:
         return notes
     for what, key in (("games", "panel"), ("temperature", "temperature")):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from rewardswap.report.records import Json, number
+from rewardswap.report.records import Json, RunRecord, number
 
 Point = tuple[float, float]
 Segments = list[list[Point]]
@@ -14,6 +14,19 @@ PHASES_OF = {
     "explorer": ("explore", "harvest"),
     "evaluation": ("evaluate",),
 }
+
+
+def with_evaluations(record: RunRecord) -> list[Json]:
+    """The metrics; if they hold no evaluation, with those before and after at either end."""
+    if any(row["phase"] in PHASES_OF["evaluation"] for row in record.metrics):
+        return record.metrics
+    axes = ("update", "environment_steps")
+    ends = (dict.fromkeys(axes, 0), {axis: record.metrics[-1].get(axis) for axis in axes})
+    before, after = (
+        [{**end, "phase": "evaluate", "success": document.get("success")}] if document else []
+        for end, document in zip(ends, (record.before, record.after), strict=True)
+    )
+    return [*before, *record.metrics, *after]
 
 
 def series(metrics: Sequence[Json], role: str, x: str, y: str) -> Segments:

@@ -163,7 +163,8 @@ def plain(value: object, key: str = "") -> str:
         return "–" if value is None else str(value)
     if key == "seconds":
         return duration(float(value))
-    if isinstance(value, int):
+    if isinstance(value, int) or value.is_integer():
+        value = int(value)
         return f"{value:,}".replace(",", "\u202f")
     return f"{value:.4g}"
 
