@@ -49,7 +49,8 @@ def test_dual_clip_bounds_the_loss_of_a_negative_advantage() -> None:
 
 def test_cispo_weighs_every_token_by_its_clipped_ratio() -> None:
     logprob = torch.full((1, 5), -2.0, requires_grad=True)
-    loss = cispo(logprob, RATIO, LOWER, UPPER, ADVANTAGE)
+    ratio = RATIO * (logprob - logprob.detach()).exp()
+    loss = cispo(logprob, ratio, LOWER, UPPER, ADVANTAGE)
     loss.sum().backward()
     assert logprob.grad is not None
     # -clip(r)·A: -1.2, 1.2, -.8, .8, -2.2

@@ -17,6 +17,7 @@ def test_the_action_stands_between_the_first_tags_in_lower_case(project) -> None
     [
         "<action>look</action>",
         "<THINK>hm</THINK><action>look</action>",
+        "<THINK>hm</think><action>look</action>",
         "<think>hm<action>look</action>",
         "<think>\u53bb</think><action>look</action>",
     ],
