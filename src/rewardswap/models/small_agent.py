@@ -25,10 +25,11 @@ CHAT_TEMPLATE = (
 """An action stands between <act> and <end>; whatever stands outside was told to the agent."""
 
 WORDS = (
-    ". , : a an and are at away clean closed cool cooled cleaned examine find from go happens heat "
-    "heated help hot in inside inventory is it look move moved nothing off on open opened close "
-    "out put see slice sliced some take task taken the them to turn turned two under use used with "
-    "you holding hold carrying empty your done won"
+    ". , : a about an and are around at away beside carrying clean cleaned close closed cold "
+    "commands cool cooled done empty examine facing find from go happens heat heated help holding "
+    "hot in inside inventory is it look looking middle move moved next normal nothing of off on "
+    "open opened out pick picked put room see slice sliced some special take taken task the them "
+    "this to took turn turned two under up use used with won you your"
 )
 """Words of the commands, of the short wording and of the task sentences."""
 
