@@ -62,10 +62,8 @@ def render(record: RunRecord) -> str:
             summary=flat(record.summary),
             environment=flat(record.environment),
             curves=[plot for plot in curves.values() if plot],
-            unseen_curves=list(
-                dict.fromkeys(curve.title for curve, plot in curves.items() if not plot)
-            ),
-            roles=roles_in(metrics),
+            unseen_curves=sorted({curve.title for curve, plot in curves.items() if not plot}),
+            roles=[role for role in PHASES_OF if series(metrics, role, "update", "update")],
             window=running_window(sum(map(len, learned))),
             small=[plot for plot in small.values() if plot],
             families=family_rows(record.before, record.after),

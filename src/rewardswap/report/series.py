@@ -20,11 +20,14 @@ def with_evaluations(record: RunRecord) -> list[Json]:
     """The metrics; if they hold no evaluation, with those before and after at either end."""
     if any(row["phase"] in PHASES_OF["evaluation"] for row in record.metrics):
         return record.metrics
-    axes = ("update", "environment_steps")
-    ends = (dict.fromkeys(axes, 0), {axis: record.metrics[-1].get(axis) for axis in axes})
+    last = record.metrics[-1]
+    start: Json = {"update": 0, "environment_steps": 0}
+    end = {axis: last.get(axis) for axis in start}
     before, after = (
-        [{**end, "phase": "evaluate", "success": document.get("success")}] if document else []
-        for end, document in zip(ends, (record.before, record.after), strict=True)
+        []
+        if evaluation is None
+        else [{**at, "phase": "evaluate", "success": evaluation.get("success")}]
+        for at, evaluation in ((start, record.before), (end, record.after))
     )
     return [*before, *record.metrics, *after]
 
