@@ -34,11 +34,10 @@ def small_llama(seed: int = 0) -> Any:
 
 
 def small_policy(seed: int = 0, learning_rate: float = 0.01, **settings: Any) -> Policy:
-    return Policy(
-        small_llama(seed),
-        make_optimizer=lambda m: torch.optim.AdamW(m.parameters(), lr=learning_rate),
-        **settings,
+    settings.setdefault(
+        "make_optimizer", lambda m: torch.optim.AdamW(m.parameters(), lr=learning_rate)
     )
+    return Policy(small_llama(seed), **settings)
 
 
 def made_trajectory(
@@ -80,9 +79,10 @@ def made_trajectory(
 
 
 def made_group(task: str = "a", outcomes: Sequence[float] = (0.0, 1.0)) -> Group:
+    """One to three turns per sibling; the shapes repeat."""
     shapes = (((3, 2), (2, 3)), ((4, 1),), ((2, 2), (1, 1), (3, 2)))
     members = [
-        made_trajectory(task, n, shapes[n % len(shapes)], outcome)
+        made_trajectory(task, n, shapes[n % len(shapes)], float(outcome))
         for n, outcome in enumerate(outcomes)
     ]
     return Group(Task(task, "family"), tuple(members))
@@ -111,4 +111,6 @@ class MadePlay:
             trajectories.append(base)
         steps = sum(len(t.turns) for t in trajectories)
         tokens = sum(t.action_token_count for t in trajectories)
-        return Played(trajectories, [], {"environment_steps": steps, "generated_tokens": tokens})
+        return Played(
+            trajectories, [], {"environment_steps": float(steps), "generated_tokens": float(tokens)}
+        )

@@ -16,7 +16,7 @@ ALLOWED = {
     "seams": {"types", "models"},
     "algorithm": {"types", "seams", "core", "models"},
     "methods": {"types", "seams", "core", "algorithm", "models"},
-    "models": {"types", "core"},
+    "models": {"types", "core", "envs"},  # the small agent's words are those of its world
     "envs": {"types"},
     "rollout": {"types", "envs"},
     "rewards": {"types", "models", "core"},

@@ -5,7 +5,7 @@ A frozen callable dataclass or a plain function fills a seam; nothing subclasses
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -15,30 +15,35 @@ from rewardswap.models.policy import TokenScores
 from rewardswap.types import Group
 
 
+@runtime_checkable
 class GroupFilter(Protocol):
     """Whether there is anything to learn from a group; what is not kept is counted."""
 
     def __call__(self, group: Group) -> bool: ...
 
 
+@runtime_checkable
 class AdvantageEstimator(Protocol):
     """Advantages of every turn or token, from the rewards in force of all groups of an update."""
 
     def __call__(self, groups: Sequence[Group]) -> list[Tensor]: ...
 
 
+@runtime_checkable
 class RatioLevel(Protocol):
     """The log importance ratio of each token, from its own or from its segment's tokens."""
 
     def __call__(self, log_ratio: Float[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]: ...
 
 
+@runtime_checkable
 class ClipRange(Protocol):
     """Lower and upper bound of the ratio, per token."""
 
     def __call__(self, batch: Batch) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]: ...
 
 
+@runtime_checkable
 class Surrogate(Protocol):
     """The policy loss of every token."""
 
@@ -51,12 +56,14 @@ class Surrogate(Protocol):
     ) -> Float[Tensor, "B T"]: ...
 
 
+@runtime_checkable
 class Reduction(Protocol):
     """How tokens are averaged: weights over the masked tokens that sum to one."""
 
     def __call__(self, mask: Bool[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]: ...
 
 
+@runtime_checkable
 class LossTerm(Protocol):
     """An auxiliary loss of every token, such as the KL divergence to a reference."""
 

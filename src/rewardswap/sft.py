@@ -7,11 +7,13 @@ what it was told. Training stops where the agent wins a wanted share of held-out
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
+import tyro
+from rich.console import Console
 from torch import Tensor
 from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
@@ -215,3 +217,20 @@ def _one_step(
         "gradient_norm": norm.item(),
         "tokens": training.tokens,
     }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command `python -m rewardswap.sft --output FOLDER`; it goes on where it was stopped."""
+    config = tyro.cli(BaseAgentConfig, args=arguments, description="Train the small base agent.")
+    console = Console()
+
+    def report(numbers: dict[str, float]) -> None:
+        if "success" in numbers or numbers["step"] % 10 == 0:
+            console.print("  ".join(f"{name} {value:.4g}" for name, value in numbers.items()))
+
+    numbers = train_base_agent(config, report)
+    console.print(f"saved {config.output}: " + json.dumps(numbers))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adapter import FUNCTIONS, plain, run
+from adapter import FUNCTIONS, run
+from adapter_inputs import plain
 
 RECORDED = Path(__file__).parents[3] / "shared" / "conformance"
 ABSENT = f"needs the recorded outputs in {RECORDED}, beside the repository"

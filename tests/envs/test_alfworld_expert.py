@@ -3,11 +3,11 @@
 from random import Random
 
 import pytest
-from rewardswap.envs.alfworld.engine import TextEngine
-from rewardswap.envs.alfworld.world import GameWorld
 
+from rewardswap.envs.alfworld.engine import TextEngine
 from rewardswap.envs.alfworld.expert import Expert, Noise
 from rewardswap.envs.alfworld.generator import generate_game
+from rewardswap.envs.alfworld.world import GameWorld
 
 
 def play(seed, noise, turns=50):

@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
-from rewardswap.envs.alfworld.engine import TextEngine
 
 from rewardswap.envs.alfworld.affordances import ACCEPTS, CAN_CONTAIN, FURNITURE, MOVABLES
+from rewardswap.envs.alfworld.engine import TextEngine
 from rewardswap.envs.alfworld.game import TASK_TYPES, game_id
 from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize, fresh_games, generate_game
 

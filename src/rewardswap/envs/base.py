@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rewardswap.types import Task
 
@@ -36,6 +36,7 @@ class Step:
     """The outcome in [0, 1] if the episode ended here."""
 
 
+@runtime_checkable
 class Environment(Protocol):
     """One live world. It knows nothing of tokens or models."""
 
@@ -52,6 +53,7 @@ class Environment(Protocol):
         ...
 
 
+@runtime_checkable
 class World(Protocol):
     """A named set of tasks and the maker of environments that play them."""
 

@@ -1,6 +1,6 @@
 """The contract of a reward source: one named number per turn."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -8,6 +8,7 @@ from torch import Tensor
 from rewardswap.types import Group
 
 
+@runtime_checkable
 class RewardSource(Protocol):
     """Scores every turn of a group; the reward swap exchanges one source for another."""
 

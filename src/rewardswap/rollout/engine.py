@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Completion:
     """Whether `max_tokens` came before an end token."""
 
 
+@runtime_checkable
 class RolloutEngine(Protocol):
     """Samples actions for many episodes at once."""
 
