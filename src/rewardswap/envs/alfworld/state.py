@@ -119,11 +119,12 @@ class WorldState:
         return False
 
     def key(self) -> str:
-        """Equal strings exactly when no future text, admissible list or `won` can differ.
+        """Equal strings exactly when no future answer, admissible list or `won` can differ.
 
         Written as a difference from the start, so it is short. Left out is what no text can tell:
         whether a lamp burns just now (`isOn`), what was looked at (`checked`), the heat of a
-        container that is no goal object.
+        container that is no goal object. One exception: with an object in hand that fits nowhere,
+        equal states may have different keys.
         """
         parts = [f"{self.location},{self.held}"]
         if self.opened:
