@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from rewardswap.rollout.episodes import EpisodeRequest, Played
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rewardswap.models.policy import Policy
+from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.task_stream import derived_seed
 from rewardswap.types import Group, Task, Trajectory, Turn
 

@@ -96,13 +96,8 @@ def test_at_theta_old_no_replayed_token_is_clipped_and_with_the_inverse_centre_m
     _, metrics = grpo().loss(scores_of(old), batch)
     assert metrics["clip_low_share"] == metrics["clip_high_share"] == 0
 
-    def inverted(part: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        swapped = {
-            **part.columns,
-            "old_logprob": part.column("behavior_logprob"),
-            "behavior_logprob": part.column("old_logprob"),
-        }
-        return CenteredClip()(replace(part, columns=swapped))
+    def inverted(center: torch.Tensor, part: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        return CenteredClip()(1 / center, part)
 
     _, wrong = replace(grpo(), clip=inverted).loss(scores_of(old), batch)
     # spec: 37 % of the gradients are dead at a log-prob gap of standard deviation .3

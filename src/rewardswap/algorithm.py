@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rewardswap.core.clipping import clip_bounds
 from rewardswap.core.divergences import k3
-from rewardswap.core.ratios import log_ratio
+from rewardswap.core.ratios import log_ratio, replay_ratio
 from rewardswap.core.reductions import token_mean_weights, trajectory_mean_weights, weighted_sum
 from rewardswap.core.surrogates import ppo_clip
 from rewardswap.models.batching import Batch
@@ -60,10 +60,9 @@ class CenteredClip:
     high: float = 0.2
     window: Literal["additive", "multiplicative"] = "additive"
 
-    def __call__(self, batch: Batch) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
-        center = log_ratio(
-            batch.column("old_logprob"), batch.column("behavior_logprob"), batch.action_mask
-        ).exp()
+    def __call__(
+        self, center: Float[Tensor, "B T"], batch: Batch
+    ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
         return clip_bounds(center, self.low, self.high, self.window)
 
 
@@ -113,18 +112,18 @@ class Algorithm:
 
     def loss(self, scores: TokenScores, batch: Batch) -> tuple[Tensor, Metrics]:
         """Sum of the weighted losses of all terms, and the same weighted sums as metrics."""
-        behavior = batch.column("behavior_logprob")
-        step = self.ratio_level(log_ratio(scores.logprob, behavior, batch.action_mask), batch)
-        ratio = step.exp()
-        lower, upper = self.clip(batch)
+        old, behavior = batch.column("old_logprob"), batch.column("behavior_logprob")
+        center = log_ratio(old, behavior, batch.action_mask).exp()
+        moved = log_ratio(scores.logprob, old, batch.action_mask)
+        ratio = replay_ratio(self.ratio_level(moved, batch), center)
+        lower, upper = self.clip(center, batch)
         advantage = batch.column("advantage")
         weights = batch.weights["policy"]
         value = weighted_sum(self.surrogate(ratio, lower, upper, advantage), weights)
         metrics = _clip_metrics(ratio.detach(), (lower, upper), advantage, weights)
         metrics["policy_loss"] = float(value.detach())
         metrics["entropy"] = float(weighted_sum(scores.entropy, weights))
-        moved = log_ratio(scores.logprob.detach(), batch.column("old_logprob"), batch.action_mask)
-        metrics["kl_old"] = float(weighted_sum(k3(moved), weights))
+        metrics["kl_old"] = float(weighted_sum(k3(moved.detach()), weights))
         for term in self.terms:
             part = weighted_sum(term(scores, batch), batch.weights[term.name])
             value = value + term.coefficient * part

@@ -124,9 +124,14 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
 def _train(run: Run, console: Console) -> None:
     from rewardswap.screen import Screen
     from rewardswap.session import Training
+    from rewardswap.trainer import RunStoppedError
 
     training = checked(lambda: Training(run))
-    training.execute(Screen(console))
+    try:
+        training.execute(Screen(console))
+    except RunStoppedError as error:
+        sys.stderr.write(f"rewardswap: {error}\nthe record so far is in {training.folder.path}\n")
+        raise SystemExit(1) from None
 
 
 def _starting_run(name: str) -> Run:

@@ -38,9 +38,11 @@ class RatioLevel(Protocol):
 
 @runtime_checkable
 class ClipRange(Protocol):
-    """Lower and upper bound of the ratio, per token."""
+    """Lower and upper bound of the ratio, per token, around its value before the first step."""
 
-    def __call__(self, batch: Batch) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]: ...
+    def __call__(
+        self, center: Float[Tensor, "B T"], batch: Batch
+    ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]: ...
 
 
 @runtime_checkable

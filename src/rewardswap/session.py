@@ -34,7 +34,7 @@ from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.trainer import Phase, Trainer
+from rewardswap.trainer import Phase, RunStoppedError, Trainer
 from rewardswap.types import Group, Trajectory
 
 HELD_OUT_GAMES = 400
@@ -178,7 +178,12 @@ class Training:
             return ProgressReward()
         trajectories = self._collect_for_reward(screen)
         reward = ProcessRewardModel(copy.deepcopy(self.start_model), run.reward.model)
-        quality = reward.fit(trajectories)
+        try:
+            quality = reward.fit(trajectories)
+        except ValueError as error:
+            raise RunStoppedError(
+                f"the process reward model cannot be fitted: {error}; reward.dense progress needs none"
+            ) from error
         self.folder.write("prm.json", quality.as_dict())
         screen.fitted(quality)
         return reward

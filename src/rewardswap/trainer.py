@@ -39,7 +39,11 @@ class Agent:
     tasks_cursor: int
 
 
-class TooManyFailuresError(RuntimeError):
+class RunStoppedError(RuntimeError):
+    """A run cannot go on, for a reason that its user can remove."""
+
+
+class TooManyFailuresError(RunStoppedError):
     """More episodes of one collection broke than the run allows."""
 
 
@@ -135,7 +139,9 @@ class Trainer:
         }
         kept += [label(group, source) for group in replayed]
         if not kept:
-            raise ValueError("no group was kept: there is nothing to learn from in this update")
+            raise RunStoppedError(
+                "no group was kept: there is nothing to learn from in this update"
+            )
         batch = self._annotated(kept, metrics)
         metrics.update(self._optimize(batch, replay_share))
         self.policy.version += 1
