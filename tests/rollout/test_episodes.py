@@ -1,0 +1,154 @@
+"""Whole episodes: stop reasons, failures, order and refilling."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatting import Doors, small_tokenizer
+from made import small_llama
+from rewardswap.models.batching import rows_of
+from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.engine import RolloutEngine, SamplingParams
+from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.scripted import ScriptedEngine
+from rewardswap.types import Trajectory
+
+TOKENIZER = small_tokenizer()
+END = TOKENIZER.eos_token_id
+REQUESTS = [EpisodeRequest(task, n) for task in Doors().tasks("all") for n in range(3)]
+
+
+def words(text: str) -> list[int]:
+    ids: list[int] = TOKENIZER.encode(text, add_special_tokens=False)
+    return ids
+
+
+def door(session: str, turn: int) -> list[int]:
+    """Opens door 1, then 2, then 3."""
+    return [*words(f"open door {turn + 1}"), END]
+
+
+def run(engine: RolloutEngine, world: Any = None, **changes: Any) -> Played:
+    settings: dict[str, Any] = {
+        "requests": REQUESTS,
+        "sampling": SamplingParams(max_tokens=8),
+        "seed": 0,
+        "policy_version": 0,
+        "turn_limit": 4,
+        **changes,
+    }
+    return play(
+        settings.pop("requests"),
+        world or Doors(),
+        engine,
+        ChatContext(TOKENIZER, ""),
+        **settings,
+    )
+
+
+def key_of(trajectory: Trajectory) -> tuple[str, int, list[list[int]]]:
+    return (
+        trajectory.task.id,
+        trajectory.index,
+        [turn.action_ids.tolist() for turn in trajectory.turns],
+    )
+
+
+def test_episodes_end_when_the_environment_says_so() -> None:
+    played = run(ScriptedEngine(door, [END]))
+    assert [(t.task.id, t.index) for t in played.trajectories] == [
+        (r.task.id, r.index) for r in REQUESTS
+    ]
+    assert [len(t.turns) for t in played.trajectories] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert all(t.success and t.outcome == 1.0 and t.stop == "done" for t in played.trajectories)
+    assert played.counters["environment_steps"] == 18
+    assert played.counters["generated_tokens"] == 18 * len(door("", 0))
+    last = played.trajectories[8]
+    assert [turn.action for turn in last.turns] == [f"open door {n}" for n in (1, 2, 3)]
+    assert [turn.observation for turn in last.turns] == ["you see door 1 2 3", "lose", "lose"]
+    assert last.final_observation == "win"
+    assert [turn.reward for turn in last.turns] == pytest.approx([0.25, 0.25, 0.25])
+
+
+def test_the_turn_cap_is_never_a_success_and_an_illegal_action_counts() -> None:
+    played = run(ScriptedEngine(lambda s, t: [*words("look"), END], [END]))
+    for trajectory in played.trajectories:
+        assert (trajectory.stop, trajectory.outcome, trajectory.success) == ("turn_limit", 0, False)
+        assert [turn.valid for turn in trajectory.turns] == [False] * 4
+    assert played.counters["turn_limit"] == 9
+
+
+def test_a_full_context_ends_the_episode() -> None:
+    # first prompt 10 tokens, then 4 of action and 6 of context a turn; 8 must be free: 10, 20, 30
+    engine = ScriptedEngine(lambda s, t: door(s, 8), [END], context_limit=30)
+    played = run(engine)
+    assert {t.stop for t in played.trajectories} == {"context_full"}
+    assert {len(t.turns) for t in played.trajectories} == {2}
+    assert played.counters["context_full"] == 9
+    with pytest.raises(ValueError, match="first prompt of task 'door-1'"):
+        run(ScriptedEngine(door, [END], context_limit=10))
+
+
+def test_a_cut_action_is_marked_and_its_end_token_stands_in_the_context() -> None:
+    engine = ScriptedEngine(lambda s, t: words("open door 3 1 2"), [END])
+    played = run(engine, sampling=SamplingParams(max_tokens=5), requests=REQUESTS[-1:])
+    (trajectory,) = played.trajectories
+    assert trajectory.turns[0].truncated
+    assert played.counters["truncated_turns"] == len(trajectory.turns)
+    assert trajectory.final_context_ids[0] == END
+
+
+@pytest.mark.parametrize("where", ["reset", "step"])
+def test_an_environment_that_raises_costs_its_own_episodes_only(where: str) -> None:
+    world = Doors({"door-2": where})
+    played = run(ScriptedEngine(door, [END]), world)
+    assert [t.task.id for t in played.trajectories] == ["door-1"] * 3 + ["door-3"] * 3
+    assert [(f.task.id, f.index, f.owner) for f in played.failures] == [
+        ("door-2", n, "environment") for n in range(3)
+    ]
+    assert "RuntimeError: the" in played.failures[0].cause
+    assert played.counters["failed_episodes"] == 3
+    assert world.live == 0
+
+
+def test_every_environment_is_closed() -> None:
+    world = Doors()
+    run(ScriptedEngine(door, [END]), world, slots=2)
+    assert world.live == 0
+
+
+def test_slots_and_order_of_requests_change_no_episode() -> None:
+    def played(**changes: Any) -> list[Any]:
+        engine = HuggingFaceEngine(small_llama(), [END])
+        return sorted(key_of(t) for t in run(engine, **changes).trajectories)
+
+    everything = played()
+    assert played(slots=2) == everything
+    assert played(slots=5, requests=REQUESTS[::-1]) == everything
+    assert played(seed=1) != everything
+    assert played(policy_version=1) != everything
+
+
+def test_rows_are_what_the_engine_read_and_sampled() -> None:
+    engine = ScriptedEngine(door, [END])
+    (trajectory,) = run(engine, requests=REQUESTS[-1:]).trajectories
+    (row,) = rows_of(trajectory, 0)
+    (read,) = engine.read.values()
+    expected: list[int] = []
+    for turn, context in enumerate(read):
+        expected += [*context.tolist(), *door("", turn)]
+    assert row.tokens.tolist() == expected
+
+
+def test_two_requests_for_the_same_episode_are_refused() -> None:
+    with pytest.raises(ValueError, match="same episode"):
+        run(ScriptedEngine(door, [END]), requests=[REQUESTS[0], replace(REQUESTS[0])])
+
+
+def test_no_requests() -> None:
+    empty: Sequence[EpisodeRequest] = []
+    played = run(ScriptedEngine(door, [END]), requests=empty)
+    assert (played.trajectories, played.failures) == ([], [])
