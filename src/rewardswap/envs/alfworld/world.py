@@ -172,9 +172,9 @@ class AlfworldWorld(GameWorld):
                 games.append(read_game(paths[name]))
             except UnsolvableGameError:
                 left_out["marked unsolvable"] += 1
+        self.left_out[split] = left_out
         if not games:
             raise ValueError(f"folder {folder} has no game */trial_*/game.tw-pddl; {_fetch()}")
-        self.left_out[split] = left_out
         return games
 
 
