@@ -121,7 +121,7 @@ def train_base_agent(
     if world:
         numbers |= evaluate(training.model, tokenizer, world, config.seed)
     save_folder(config.output, training.model, tokenizer)
-    return numbers | {"step": training.step, "tokens": training.tokens}
+    return numbers | {"step": float(training.step), "tokens": float(training.tokens)}
 
 
 def describe(config: BaseAgentConfig) -> dict[str, object]:
@@ -212,10 +212,10 @@ def _one_step(
     training.step += 1
     training.tokens += int((rows.weights > 0).sum())
     return {
-        "step": training.step,
+        "step": float(training.step),
         "loss": loss.item(),
         "gradient_norm": norm.item(),
-        "tokens": training.tokens,
+        "tokens": float(training.tokens),
     }
 
 
