@@ -9,6 +9,7 @@ from small_rooms import closet
 
 from rewardswap.envs.alfworld.engine import TextEngine
 from rewardswap.envs.alfworld.game import Game, GameObject, Goal
+from rewardswap.envs.alfworld.state import WorldState
 
 APPLE, KNIFE = closet().objects
 PLAIN = frozenset({"pickupable"})
@@ -53,8 +54,14 @@ def facts(engine: TextEngine) -> str:
 
 
 def branch(engine: TextEngine) -> TextEngine:
-    fixed = (engine.layout, engine.game)
-    return copy.deepcopy(engine, {id(thing): thing for thing in fixed})
+    """An engine in the same state that may go another way."""
+    other, state = copy.copy(engine), copy.copy(engine.state)
+    for name in WorldState.__slots__:
+        value = getattr(state, name)
+        if isinstance(value, list | set):
+            setattr(state, name, value.copy())
+    other.state = state
+    return other
 
 
 def explore(game: Game) -> tuple[list[str], list[list[tuple[str, str, int]]]]:
