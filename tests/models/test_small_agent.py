@@ -110,3 +110,8 @@ def test_the_shipped_tokenizer_is_the_one_that_is_built(tokenizer):
 
 def test_the_shipped_folder_is_small():
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= 6_000_000
+
+
+def test_the_shipped_folder_says_which_wording_it_reads():
+    model = AutoModelForCausalLM.from_pretrained(FOLDER, local_files_only=True)
+    assert model.config.observation_wording == "short"

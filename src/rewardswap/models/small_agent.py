@@ -81,7 +81,10 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone."""
+    """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone.
+
+    Its config says `observation_wording`: short, the wording of the world that it is trained in.
+    """
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=128,
@@ -96,6 +99,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausal
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         dtype="float32",
+        observation_wording="short",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
