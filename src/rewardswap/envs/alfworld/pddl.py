@@ -15,7 +15,6 @@ from rewardswap.envs.alfworld.game import (
     GameObject,
     Goal,
     Receptacle,
-    display_name,
 )
 from rewardswap.envs.alfworld.pddl_goals import GOALS as GOALS
 from rewardswap.envs.alfworld.pddl_goals import parse_goal
@@ -192,7 +191,6 @@ def _objects(facts: Facts) -> tuple[GameObject, ...]:
             inside=outer.get(name, ()),
         )
         for name in sorted(names)
-        if display_name(name)
     )
 
 
