@@ -4,10 +4,10 @@ import re
 
 import pytest
 import torch
-from rewardswap.envs.alfworld.world import GameWorld
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rewardswap.envs.alfworld.generator import RoomSize, generate_game
+from rewardswap.envs.alfworld.world import GameWorld
 from rewardswap.models.loading import model_folder
 from rewardswap.models.small_agent import build_model, build_tokenizer, entity_kinds
 from rewardswap.sft_demonstrations import Demonstrations, record_episode
