@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.utils.logging import disable_progress_bar
 
 from rewardswap.models.policy import Policy
 from rewardswap.rollout.episodes import EpisodeRequest, Played
@@ -13,6 +14,7 @@ from rewardswap.task_stream import derived_seed
 from rewardswap.types import Group, Task, Trajectory, Turn
 
 VOCABULARY = 30
+disable_progress_bar()
 
 
 def small_llama(seed: int = 0) -> Any:

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TypeVar, get_type_hints
@@ -155,7 +155,7 @@ def checked(build: Callable[[], Settings]) -> Settings:
 
 def parse(kind: type[Settings], default: Settings, words: list[str], program: str) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one."""
-    keys = dict(_keys(kind))
+    keys = _keys(kind)
     for word in words:
         key = word.split("=", 1)[0]
         if key.startswith("--") and key != "--help" and key.replace("_", "-") not in keys:
@@ -171,17 +171,15 @@ def parse(kind: type[Settings], default: Settings, words: list[str], program: st
         raise UsageError(_first_reason(printed.getvalue())) from None
 
 
-def _keys(kind: type, prefix: str = "--") -> list[tuple[str, type]]:
+def _keys(kind: type, prefix: str = "--") -> list[str]:
     """All option names of a settings class, nested ones dotted."""
-    found: list[tuple[str, type]] = []
-    hints = get_type_hints(kind)
-    for setting in fields(kind):
-        name = prefix + setting.name.replace("_", "-")
-        inner = hints[setting.name]
-        if is_dataclass(inner):
-            found += _keys(inner, f"{name}.")  # type: ignore[arg-type]
+    found: list[str] = []
+    for name, inner in get_type_hints(kind).items():
+        option = prefix + name.replace("_", "-")
+        if isinstance(inner, type) and is_dataclass(inner):
+            found += _keys(inner, f"{option}.")
         else:
-            found.append((name, inner))
+            found.append(option)
     return found
 
 

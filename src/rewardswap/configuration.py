@@ -140,8 +140,9 @@ class Run:
     """Run folder, which must not exist yet or be empty; none: runs/RECIPE-DATE-TIME."""
     seed: int = 0
     """Seed of every random draw."""
-    threads: int = 2
-    """CPU threads of torch; other numbers of threads round differently."""
+    threads: int = 1
+    """CPU threads of torch. Small models gain little from more, lose much where other programs
+    run beside them, and other numbers of threads round differently."""
     evaluation_temperature: float = 1.0
     """Sampling temperature of evaluations; 0 is greedy."""
     method: str = "grpo"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar
 
 BASE_AGENT = "base-agent"
 """Name of the small model that ships with the package."""
@@ -53,6 +54,7 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
             f"model folder {folder} has no tokenizer; save one there with "
             "tokenizer.save_pretrained(folder)"
         )
+    disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model: Any = AutoModelForCausalLM.from_pretrained(

@@ -1,0 +1,212 @@
+"""The command from outside: what works, and what is refused in one line with exit code 2."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from rewardswap.cli import main
+
+ARCHIVE = Path(__file__).parents[2] / "shared" / "alfworld" / "json_2.1.1.tar.xz"
+SMALL = [
+    "--updates=2",
+    "--env.evaluation-games=6",
+    "--env.generated-games=40",
+    "--env.turn-limit=8",
+    "--batch.tasks=4",
+    "--batch.group-size=4",
+    "--swap.explore-steps=1",
+    "--swap.learn-steps=2",
+    "--swap.alpha=0.25",
+    "--reward.dense=progress",
+]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line that the command says when it exits with code 2."""
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    captured = capsys.readouterr()
+    assert stop.value.code == 2
+    assert captured.err.count("\n") == 1, captured.err
+    assert captured.err.startswith("rewardswap: ")
+    return captured.err
+
+
+def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean 'train'" in refused(capsys, "trian")
+    assert "did you mean 'demo'" in refused(capsys, "train", "demi")
+    key = refused(capsys, "train", "demo", "--policy.learnin-rate", "1")
+    assert "did you mean '--policy.learning-rate'" in key
+    assert "did you mean 'grpo'" in refused(capsys, "train", "demo", "--method", "grpa")
+    assert "learning-rate" in refused(capsys, "train", "demo", "--policy.learning-rate", "fast")
+
+
+def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", "demo", "--loop", "on_policy", "--swap.alpha", "0.5"]
+    assert "--swap.alpha does nothing in loop 'on_policy'" in refused(capsys, *words)
+
+
+def test_sizes_that_alpha_does_not_divide(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "train", "demo", "--batch.tasks", "12")
+    assert "nearest numbers of tasks that alpha divides: 8, 16" in said
+
+
+def test_folders_that_are_not_there_or_hold_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "run"
+    base = ["train", "demo", "--output", str(target)]
+    missing = tmp_path / "nowhere"
+    assert str(missing) in refused(capsys, *base, "--policy.model", str(missing))
+    said = refused(capsys, *base, "--env.games", str(missing))
+    assert str(missing) in said
+    assert "alfworld-download" in said
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert str(empty) in refused(capsys, *base, "--env.games", str(empty))
+    assert "no configuration file" in refused(capsys, "train", "other/config.toml")
+    assert not target.exists()
+
+
+def test_an_unknown_split_names_those_that_exist(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = refused(capsys, "train", "demo", *SMALL, "--env.split", "valid_sen")
+    assert "held_out" in said
+    said = refused(capsys, "train", "demo", *SMALL, "--env.split", "train")
+    assert "also trained on" in said
+
+
+def test_a_model_without_tokenizer_or_chat_template(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from chatting import small_tokenizer
+    from made import small_llama
+
+    bare = tmp_path / "bare"
+    small_llama().save_pretrained(bare)
+    base = ["train", "demo", *SMALL, "--output", str(tmp_path / "run"), "--policy.model", str(bare)]
+    assert "has no tokenizer" in refused(capsys, *base)
+    small_tokenizer(None).save_pretrained(bare)
+    assert "no chat template" in refused(capsys, *base)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_folder_that_is_full_or_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "notes.txt").write_text("mine")
+    assert "is not empty" in refused(capsys, "train", "demo", *SMALL, "--output", str(full))
+    assert [path.name for path in full.iterdir()] == ["notes.txt"]
+    file = tmp_path / "file"
+    file.write_text("a file")
+    said = refused(capsys, "train", "demo", *SMALL, "--output", str(file / "run"))
+    assert "cannot be written" in said
+
+
+def test_help_lists_commands_recipes_and_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    main([])
+    assert "train" in capsys.readouterr().out
+    main(["train"])
+    assert "demo-grpo" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "demo", "--help"])
+    assert stop.value.code == 0
+    assert "--policy.learning-rate" in capsys.readouterr().out
+    main(["recipes"])
+    assert "alfworld-rspo-grpo-1.5b" in capsys.readouterr().out
+
+
+def record(folder: Path) -> list[dict[str, object]]:
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    timed = ("seconds", "rollout_seconds", "update_seconds")
+    return [{name: row[name] for name in row if name not in timed} for row in rows]
+
+
+def test_a_run_leaves_its_whole_record_and_can_be_repeated_from_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    main(["train", "demo", *SMALL, "--output", str(first)])
+    printed = capsys.readouterr().out.strip().splitlines()
+    assert printed[-1] == str(first / "report.html")
+    names = {str(path.relative_to(first)) for path in first.rglob("*") if path.is_file()}
+    assert names >= {
+        "config.toml",
+        "environment.json",
+        "metrics.jsonl",
+        "summary.json",
+        "evaluation-before.json",
+        "evaluation-after.json",
+        "trajectories/before.jsonl",
+        "trajectories/after.jsonl",
+        "trajectories/train.jsonl",
+        "checkpoint/model.safetensors",
+        "report.html",
+    }
+    assert [row["phase"] for row in record(first)] == ["explore", "harvest", "learn", "learn"]
+    summary = json.loads((first / "summary.json").read_text())
+    assert summary["agent_updates"] == 2
+    assert summary["games"] == 6
+    # phase 1: 3 x 4 episodes, harvest the same, and two updates of the agent
+    counted = sum(float(str(row["rollout/environment_steps"])) for row in record(first))
+    assert summary["environment_steps"] == counted
+    main(["train", str(first / "config.toml"), "--output", str(second)])
+    assert record(second) == record(first)
+    one, other = (load_file(folder / "checkpoint/model.safetensors") for folder in (first, second))
+    assert all((one[name] == other[name]).all() for name in one)
+    for name in ("before", "after", "train"):
+        file = f"trajectories/{name}.jsonl"
+        assert (first / file).read_text() == (second / file).read_text()
+
+
+def test_the_checkpoint_plays_as_the_run_left_it(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    main(["train", "demo-grpo", *SMALL[:6], "--output", str(folder)])
+    config = (folder / "config.toml").read_text()
+    assert "[swap]" not in config
+    table = tmp_path / "table.json"
+    words = ["--env.evaluation-games=6", "--env.generated-games=40", "--env.turn-limit=8"]
+    checkpoint = str(folder / "checkpoint")
+    main(["eval", "--model", checkpoint, *words, "--action-tokens=12", "--output", str(table)])
+    assert json.loads(table.read_text()) == json.loads(
+        (folder / "evaluation-after.json").read_text()
+    )
+
+
+@pytest.fixture(scope="session")
+def official_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few official games of two splits, in the official layout."""
+    if not ARCHIVE.exists():
+        pytest.skip("the official games are not at ../shared/alfworld")
+    folder = tmp_path_factory.mktemp("official")
+    taken = {"train": 0, "valid_seen": 0}
+    with tarfile.open(ARCHIVE) as archive:
+        for member in archive:
+            parts = Path(member.name).parts
+            if len(parts) < 3 or taken.get(parts[1], 99) >= 12 or not member.isfile():
+                continue
+            archive.extract(member, folder, filter="data")
+            taken[parts[1]] += member.name.endswith("game.tw-pddl")
+            if min(taken.values()) >= 12:
+                break
+    return folder / "json_2.1.1"
+
+
+def test_official_games_are_trained_on_and_evaluated(
+    official_games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games = ["--env.games", str(official_games), "--env.split", "valid_seen"]
+    small = [*SMALL[:1], "--env.evaluation-games=6", *SMALL[3:]]
+    main(["train", "demo", *small, *games, "--output", str(tmp_path / "run")])
+    capsys.readouterr()
+    panel = json.loads((tmp_path / "run" / "evaluation-after.json").read_text())["panel"]
+    assert (panel["split"], panel["games"]) == ("valid_seen", 6)
+    main(["eval", *games, "--env.turn-limit=4", "--action-tokens=12"])
+    assert "valid_seen" in capsys.readouterr().out
