@@ -11,7 +11,7 @@ from rewardswap.types import IntArray
 
 MARK = "rewardswapmark"
 """Stands for the assistant's text while a template is read."""
-PROBES = ("go to shelf 1", "<think>where is it</think>go to shelf 1")
+PLAIN, THINKING = "go to shelf 1", "<think>where is it</think>go to shelf 1"
 """Assistant texts by which a template shows whether it rewrites history."""
 
 Message = dict[str, str]
@@ -22,8 +22,11 @@ class ChatContext:
 
     Between two actions stands what the template puts after the assistant's text: the end token
     exactly once (sampled, or in the context if the action was cut), the next observation, and the
-    header of the next action. A template that rewrites history (such as one that strips earlier
-    thinking) cannot extend a prompt: every turn then starts a row of its own with a whole prompt.
+    header of the next action. Where a template rewrites history (such as one that strips earlier
+    thinking) the next turn starts anew with a whole prompt.
+
+    Raises ValueError for a tokenizer without a chat template, and for a template whose own end of
+    a message is not among the end tokens.
     """
 
     def __init__(
@@ -38,18 +41,27 @@ class ChatContext:
         self.system = system
         own = tokenizer.eos_token_id
         self.end_token_ids = frozenset([*end_token_ids, *([] if own is None else [own])])
-        self.extends = all(self._extends(probe) for probe in PROBES)
+        self.may_extend = self._extends(PLAIN)
+        """Whether the template keeps the history of plain actions."""
+        self.always_extends = self.may_extend and self._extends(THINKING)
+        """Whether it keeps any history, so that no prompt needs to be looked at again."""
         self._following = lru_cache(maxsize=65536)(self._tokenise_following)
+        self._refuse_unknown_end()
 
     def conversation(self, observation: str) -> "Conversation":
         """A new episode that begins with `observation`."""
         return Conversation(self, observation)
 
     def action_text(self, ids: IntArray) -> str:
-        """The sampled text, without end tokens and surrounding space."""
+        """The sampled text, without special tokens and surrounding space."""
         kept = [int(token) for token in ids if int(token) not in self.end_token_ids]
         text: str = self.tokenizer.decode(kept, skip_special_tokens=True)
         return text.strip()
+
+    def opening(self, observation: str) -> list[Message]:
+        """The messages in front of the first action."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": observation}]
 
     def render(self, messages: Sequence[Message]) -> str:
         """The chat up to the header of the next action, as text."""
@@ -60,38 +72,56 @@ class ChatContext:
 
     def tokens(self, text: str) -> IntArray:
         """Tokens of rendered text; the template has put every special token itself."""
-        ids = self.tokenizer.encode(text, add_special_tokens=False)
-        return np.array(ids, dtype=np.int64)
+        return np.array(self.tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
 
-    def opening(self, observation: str) -> list[Message]:
-        """The messages in front of the first action."""
-        system = [{"role": "system", "content": self.system}] if self.system else []
-        return [*system, {"role": "user", "content": observation}]
+    def following(self, action_ids: IntArray, observation: str) -> IntArray:
+        """Tokens after the last sampled one: the end token unless sampled, what was said, header.
 
-    def following(self, observation: str) -> tuple[int | None, tuple[int, ...]]:
-        """The end token after an action, and the tokens from there to the next action."""
-        result: tuple[int | None, tuple[int, ...]] = self._following(observation)
-        return result
+        The same observation is tokenised once.
+        """
+        end, rest = self._following(observation)
+        ended = int(action_ids[-1]) in self.end_token_ids
+        return np.array(rest if end is None or ended else (end, *rest), dtype=np.int64)
 
     def _tokenise_following(self, observation: str) -> tuple[int | None, tuple[int, ...]]:
-        messages = [
-            *self.opening("x"),
-            {"role": "assistant", "content": MARK},
-            {"role": "user", "content": observation},
-        ]
-        suffix = self.render(messages).split(MARK, 1)[1]
-        ids = [int(token) for token in self.tokens(suffix)]
+        ids = tuple(int(token) for token in self.tokens(self._text_following(observation)))
         if ids and ids[0] in self.end_token_ids:
-            return ids[0], tuple(ids[1:])
-        return None, tuple(ids)
+            return ids[0], ids[1:]
+        return None, ids
+
+    def _text_following(self, observation: str) -> str:
+        text = self.render([*self.opening("x"), *_exchange(MARK, observation)])
+        if MARK not in text:
+            raise ValueError(
+                f"the chat template of tokenizer {self.tokenizer.name_or_path!r} leaves out what "
+                "the assistant said; use one that keeps the whole chat"
+            )
+        return text.split(MARK, 1)[1]
 
     def _extends(self, said: str) -> bool:
-        """Whether the prompt of turn two begins with prompt and action of turn one."""
-        opening = self.opening("look")
-        reply = [*opening, {"role": "assistant", "content": said}, {"role": "user", "content": "x"}]
-        third = [*reply, {"role": "assistant", "content": said}, {"role": "user", "content": "y"}]
-        first, second = self.render(opening), self.render(reply)
-        return second.startswith(first + said) and self.render(third).startswith(second + said)
+        """Whether the prompts of turns two and three begin with all that was read and said."""
+        chat = self.opening("look")
+        prompt = self.render(chat)
+        for observation in ("x", "y"):
+            chat += _exchange(said, observation)
+            if self.render(chat) != prompt + said + self._text_following(observation):
+                return False
+            prompt = self.render(chat)
+        return True
+
+    def _refuse_unknown_end(self) -> None:
+        first = self.tokens(self._text_following("x"))[:1].tolist()
+        if (
+            first
+            and first[0] in self.tokenizer.all_special_ids
+            and first[0] not in self.end_token_ids
+        ):
+            name = self.tokenizer.convert_ids_to_tokens(first[0])
+            raise ValueError(
+                f"the chat template ends an action with {name!r}, which is no end token, so no "
+                f"action would ever end; add {first[0]} to eos_token_id of the model's "
+                "generation_config.json"
+            )
 
 
 class Conversation:
@@ -100,7 +130,8 @@ class Conversation:
     def __init__(self, context: ChatContext, observation: str) -> None:
         self._context = context
         self._messages = context.opening(observation)
-        self.context_ids = context.tokens(context.render(self._messages))
+        self._prompt = context.render(self._messages)
+        self.context_ids = context.tokens(self._prompt)
         """Tokens in front of the next action, since the last sampled one where `extends`."""
         self.extends = False
         """Whether the next prompt is the previous prompt, its action, and `context_ids`."""
@@ -108,19 +139,26 @@ class Conversation:
         """Tokens of the next prompt, all in all."""
 
     def reply(self, action_ids: IntArray, action: str, observation: str) -> None:
-        """The agent said `action_ids`, the environment answered `observation`."""
+        """The agent said `action_ids`, which reads `action`; the world answered `observation`."""
         context = self._context
-        if context.extends:
-            end, rest = context.following(observation)
-            ended = int(action_ids[-1]) in context.end_token_ids
-            ids = rest if end is None or ended else (end, *rest)
-            self.context_ids = np.array(ids, dtype=np.int64)
-            self.extends = True
-            self.token_count += len(action_ids) + len(ids)
-            return
-        self._messages += [
-            {"role": "assistant", "content": action},
-            {"role": "user", "content": observation},
-        ]
-        self.context_ids = context.tokens(context.render(self._messages))
-        self.token_count = len(self.context_ids)
+        self.extends = context.always_extends or self._kept(action, observation)
+        if self.extends:
+            self.context_ids = context.following(action_ids, observation)
+            self.token_count += len(action_ids) + len(self.context_ids)
+        else:
+            self.context_ids = context.tokens(self._prompt)
+            self.token_count = len(self.context_ids)
+
+    def _kept(self, action: str, observation: str) -> bool:
+        """Whether the template keeps what stood before `observation` as it was."""
+        before = self._prompt + action
+        self._messages += _exchange(action, observation)
+        self._prompt = self._context.render(self._messages)
+        return self._context.may_extend and self._prompt.startswith(before)
+
+
+def _exchange(said: str, observation: str) -> list[Message]:
+    return [
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": observation},
+    ]

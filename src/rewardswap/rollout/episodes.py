@@ -3,20 +3,26 @@
 import itertools
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from rewardswap.envs.base import Environment, Observation, Step, World
 from rewardswap.rollout.context import ChatContext, Conversation
-from rewardswap.rollout.engine import (
-    Completion,
-    Request,
-    RolloutEngine,
-    SamplingParams,
-    random_key,
-)
+from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
 from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
 
 _plays = itertools.count()
+
+COUNTERS = (
+    "environment_steps",
+    "generated_tokens",
+    "prompt_tokens",
+    "truncated_turns",
+    "context_full",
+    "turn_limit",
+    "rewritten_history",
+    "failed_episodes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,7 @@ class Played:
     trajectories: list[Trajectory]
     failures: list[EpisodeFailure]
     counters: Mapping[str, float]
-    """environment_steps, generated_tokens, prompt_tokens, truncated_turns, context_full,
-    turn_limit, rewritten_history, failed_episodes: counts."""
+    """How often each of `COUNTERS` happened."""
 
 
 @dataclass
@@ -68,14 +73,20 @@ def play(
 
     Every sampled token belongs to (seed, policy version, task, index, turn), so neither slots nor
     the order of requests change a trajectory, beyond rounding in the engine. An environment that
-    raises costs its own episode only.
+    raises in reset or step costs its own episode only. An episode ends with `context_full` where
+    the next prompt leaves no room for a whole action; a cap is never a success.
+
+    Raises ValueError for two requests of the same episode, a limit below one, or a first prompt
+    that does not fit the context.
     """
     if len(set(requests)) != len(requests):
         raise ValueError("two requests name the same episode; give them different indices")
+    if turn_limit < 1 or (slots is not None and slots < 1):
+        raise ValueError(f"turn_limit {turn_limit} and slots {slots} must be at least 1")
     party = _Party(world, engine, context, sampling, (seed, policy_version), turn_limit)
     waiting = deque(enumerate(requests))
     live: list[_Episode] = []
-    limit = slots or len(requests)
+    limit = len(requests) if slots is None else slots
     try:
         while waiting or live:
             while waiting and len(live) < limit:
@@ -110,20 +121,7 @@ class _Party:
         self.idle: list[Environment] = []
         self.done: dict[int, Trajectory] = {}
         self.failed: dict[int, EpisodeFailure] = {}
-        self.counters: Counter[str] = Counter(
-            dict.fromkeys(
-                (
-                    "environment_steps",
-                    "generated_tokens",
-                    "prompt_tokens",
-                    "truncated_turns",
-                    "context_full",
-                    "turn_limit",
-                    "rewritten_history",
-                ),
-                0,
-            )
-        )
+        self.counters: Counter[str] = Counter(dict.fromkeys(COUNTERS, 0))
 
     def start(self, number: int, request: EpisodeRequest) -> _Episode | None:
         """A live episode, or none if its environment fails in reset."""
@@ -156,9 +154,10 @@ class _Party:
 
     def leave(self, live: Sequence[_Episode]) -> None:
         """Give everything back, also when something raised."""
-        self.engine.release([episode.session for episode in live])
-        for environment in (*self.idle, *(episode.environment for episode in live)):
-            environment.close()
+        with ExitStack() as closing:
+            for environment in (*self.idle, *(episode.environment for episode in live)):
+                closing.callback(environment.close)
+            self.engine.release([episode.session for episode in live])
 
     def _request(self, episode: _Episode) -> Request:
         seed, version = self.stream
@@ -182,7 +181,6 @@ class _Party:
         self.counters["environment_steps"] += 1
         episode.turns.append(_turn_of(episode, completion, action, step))
         episode.observation = step.observation
-        episode.conversation.reply(completion.ids, action, step.observation.text)
         stop = self._stop(episode, step)
         if stop is not None:
             self._finish(episode, step, stop)
@@ -194,6 +192,8 @@ class _Party:
         if len(episode.turns) >= self.turn_limit:
             self.counters["turn_limit"] += 1
             return "turn_limit"
+        last = episode.turns[-1]
+        episode.conversation.reply(last.action_ids, last.action, step.observation.text)
         if not self._fits(episode.conversation):
             self.counters["context_full"] += 1
             return "context_full"
@@ -205,12 +205,13 @@ class _Party:
 
     def _finish(self, episode: _Episode, step: Step, stop: StopReason) -> None:
         self.idle.append(episode.environment)
+        said, heard = episode.turns[-1].action_ids, step.observation.text
         self.done[episode.number] = Trajectory(
             task=episode.request.task,
             index=episode.request.index,
             turns=tuple(episode.turns),
-            final_observation=step.observation.text,
-            final_context_ids=episode.conversation.context_ids,
+            final_observation=heard,
+            final_context_ids=self.context.following(said, heard),
             outcome=step.outcome if stop == "done" else 0.0,
             success=step.success and stop == "done",
             stop=stop,
@@ -221,8 +222,11 @@ class _Party:
         self, number: int, request: EpisodeRequest, environment: Environment, error: Exception
     ) -> None:
         """Count the episode out; its environment is not used again."""
-        environment.close()
         cause = f"{type(error).__name__}: {error}"
+        try:
+            environment.close()
+        except Exception as second:  # a broken environment may break in closing too
+            cause += f"; in close: {type(second).__name__}: {second}"
         self.failed[number] = EpisodeFailure(request.task, request.index, "environment", cause)
 
 

@@ -1,0 +1,149 @@
+"""A Hugging Face causal LM that reads rows of different lengths behind what it has read before."""
+
+import inspect
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rewardswap.rollout.slot_cache import SlotCache
+from rewardswap.types import IntArray
+
+MASKED_ATTENTION = ("eager", "sdpa")
+"""Attention implementations of transformers that take a mask of our own."""
+
+
+class SlotModel:
+    """Trunk, head and cache of a model; the trunk runs on new tokens only, the head where asked.
+
+    Raises ValueError if the model's attention takes no mask, or if two rows read in two pieces do
+    not get the logits that the model itself gives them.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model: Any = model
+        config: Any = model.config
+        self._name = type(model).__name__
+        if config._attn_implementation not in MASKED_ATTENTION:
+            raise ValueError(
+                f"attention {config._attn_implementation!r} of {self._name} takes no mask per row; "
+                f"load the model with attn_implementation one of {MASKED_ATTENTION}"
+            )
+        self._trunk: Any = model.get_decoder()  # type: ignore[operator]
+        self._head: Any = model.get_output_embeddings()  # type: ignore[operator]
+        accepted = inspect.signature(self._trunk.forward).parameters
+        self._cache_name = "cache" if "cache" in accepted else "past_key_values"
+        self.context_limit = int(config.max_position_embeddings)
+        windowed = getattr(config, "use_sliding_window", True)
+        self._window = getattr(config, "sliding_window", None) if windowed else None
+        self._layer_types = set(getattr(config, "layer_types", None) or ())
+        self._cache = SlotCache()
+        self._prove()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        device: torch.device = next(self._model.parameters()).device
+        return device
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """No gradient and no dropout within."""
+        training = self._model.training
+        self._model.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self._model.train(training)
+
+    def forget(self) -> None:
+        """Give the memory of all slots back."""
+        self._cache = SlotCache()
+
+    def reserve(self, slots: int, width: int) -> None:
+        """Have room for `slots` rows of `width` tokens."""
+        self._cache.reserve(slots, width)
+
+    def move(self, sources: Sequence[int], targets: Sequence[int]) -> None:
+        """Copy what slot `sources[i]` holds to slot `targets[i]`."""
+        device = self.device
+        self._cache.move(torch.tensor(sources, device=device), torch.tensor(targets, device=device))
+
+    def read(self, reads: Sequence[IntArray], starts: Tensor) -> Tensor:
+        """Run row i's new tokens behind `starts[i]` old ones: hidden state at its last token."""
+        counts = torch.tensor([len(tokens) for tokens in reads])
+        ids = np.zeros((len(reads), int(counts.max())), dtype=np.int64)
+        for row, tokens in zip(ids, reads, strict=True):
+            row[: len(tokens)] = tokens
+        positions = starts[:, None] + torch.arange(ids.shape[1])
+        hidden = self.forward(torch.from_numpy(ids), positions, None)
+        return hidden[torch.arange(len(reads)), (counts - 1).to(hidden.device)]
+
+    def forward(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> Tensor:
+        """Hidden states of new tokens of slots `rows`, or of the first slots in order."""
+        device = self.device
+        placed = positions.to(device)
+        self._cache.place(None if rows is None else rows.to(device), placed)
+        output = self._trunk(
+            input_ids=ids.to(device),
+            attention_mask=self._masks(placed),
+            position_ids=placed.clamp(max=self.context_limit - 1),
+            use_cache=True,
+            **{self._cache_name: self._cache},
+        )
+        hidden: Tensor = output.last_hidden_state
+        return hidden
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Scores of the next token."""
+        logits: Tensor = self._head(hidden)
+        return logits
+
+    def _masks(self, positions: Tensor) -> Tensor | dict[str, Tensor]:
+        """What is added to attention scores: per layer type where the model has several."""
+        seen = torch.arange(int(positions.max()) + 1, device=positions.device)
+        distance = positions[:, None, :, None] - seen
+        full = self._additive(distance >= 0)
+        if self._window is None:
+            return full
+        sliding = self._additive((distance >= 0) & (distance < self._window))
+        if not self._layer_types:
+            return sliding
+        return {"full_attention": full, "sliding_attention": sliding}
+
+    def _additive(self, attends: Tensor) -> Tensor:
+        dtype = self._model.dtype
+        mask = torch.zeros(attends.shape, dtype=dtype, device=attends.device)
+        return mask.masked_fill_(~attends, torch.finfo(dtype).min)
+
+    def _prove(self) -> None:
+        """Read two rows in two ragged pieces, and compare with the model's own forward pass."""
+        rows = [np.arange(1, 6, dtype=np.int64), np.arange(2, 5, dtype=np.int64)]
+        try:
+            with self.serving():
+                self.reserve(2, 8)
+                self.read([rows[0][:2], rows[1][:1]], torch.tensor([0, 0]))
+                hidden = self.read([rows[0][2:], rows[1][1:]], torch.tensor([2, 1]))
+                ours = self.logits(hidden).float()
+                inputs = [torch.from_numpy(row)[None].to(self.device) for row in rows]
+                theirs = [self._model(ids, use_cache=False).logits[0, -1] for ids in inputs]
+        except Exception as error:
+            raise ValueError(
+                f"{self._name} cannot read turns behind each other with a cache of slots "
+                f"({type(error).__name__}: {error}); use a decoder such as Llama, Qwen or Gemma 3"
+            ) from error
+        finally:
+            self.forget()
+        expected = torch.stack(theirs).float()
+        gap = float((ours - expected).abs().max() / expected.abs().max())
+        if not gap <= math.sqrt(torch.finfo(self._model.dtype).eps):
+            raise ValueError(
+                f"{self._name} gives other logits from a cache of slots than in one pass (relative "
+                f"gap {gap:.2g}): its head may scale logits, its layers keep a state of their own; "
+                "use a decoder such as Llama, Qwen or Gemma 3"
+            )
