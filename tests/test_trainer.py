@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from rewardswap.rollout.episodes import Played
 
 from made import MadePlay, made_trajectory, small_policy
 from rewardswap.loops.on_policy import on_policy
@@ -15,6 +14,7 @@ from rewardswap.models.policy import Metrics
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
+from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
 from rewardswap.trainer import TooManyFailuresError, Trainer, label
 from rewardswap.types import EpisodeFailure, Group, Task
@@ -172,6 +172,25 @@ def test_on_policy_ratio_is_one_at_every_token() -> None:
     metrics = record.rows[0][1]
     assert metrics["kl_old"] == pytest.approx(0, abs=1e-9)
     assert metrics["clip_low_share"] == metrics["clip_high_share"] == 0
+
+
+def test_rows_without_advantage_change_nothing_but_the_averages() -> None:
+    """Read or not, the parameters after the update are the same; their tokens still count."""
+    results, read = [], []
+    for coefficient in (None, 1e-30):
+        record = Record()
+        algorithm = grpo() if coefficient is None else grpo(kl_coefficient=coefficient)
+        trainer = trainer_of(
+            MadePlay(), record, algorithm=algorithm, reference=small_policy(), minibatches=2
+        )
+        trainer.policy.optimizer = torch.optim.SGD(trainer.policy.model.parameters(), lr=1.0)
+        for _ in range(2):
+            trainer.update(trainer.collect("learn", 5, 4), OutcomeReward(), "learn")
+        results.append(parameters(trainer))
+        read.append([row[1]["rows_without_gradient"] for row in record.rows])
+    assert sum(read[0]) > 0
+    assert sum(read[1]) == 0
+    torch.testing.assert_close(results[0], results[1], atol=1e-6, rtol=0)
 
 
 def test_a_reference_is_asked_for_when_the_method_needs_one() -> None:

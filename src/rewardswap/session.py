@@ -182,7 +182,8 @@ class Training:
             quality = reward.fit(trajectories)
         except ValueError as error:
             raise RunStoppedError(
-                f"the process reward model cannot be fitted: {error}; reward.dense progress needs none"
+                f"the process reward model cannot be fitted: {error}; "
+                "`--reward.dense progress` needs none"
             ) from error
         self.folder.write("prm.json", quality.as_dict())
         screen.fitted(quality)

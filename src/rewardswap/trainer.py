@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from rewardswap.algorithm import Algorithm, effective_sample_size
@@ -142,8 +142,12 @@ class Trainer:
             raise RunStoppedError(
                 "no group was kept: there is nothing to learn from in this update"
             )
-        batch = self._annotated(kept, metrics)
-        metrics.update(self._optimize(batch, replay_share))
+        batch, read = self._annotated(kept, metrics)
+        metrics["fresh_groups"], metrics["replayed_groups"] = (
+            float(len(groups)),
+            float(len(replayed)),
+        )
+        metrics.update(self._optimize(batch, read, replay_share))
         self.policy.version += 1
         self.agent_updates += phase == "learn"
         self.counters["trained_tokens"] += int(batch.action_mask.sum())
@@ -183,42 +187,42 @@ class Trainer:
         self.policy.restore(agent.policy)
         self._streams["agent"].cursor = agent.tasks_cursor
 
-    def _annotated(self, groups: Sequence[Group], metrics: Metrics) -> Batch:
-        """The batch with advantage, old and behavior log-probs, and what the terms declare."""
-        advantages = self.algorithm.advantage(groups)
-        groups = [
-            group.with_column("advantage", advantage)
-            for group, advantage in zip(groups, advantages, strict=True)
-        ]
-        metrics["zero_advantage_groups"] = _mean(
-            (~group.columns["advantage"].any()).float()[None] for group in groups
-        )
-        fresh = [group for group in groups if not group.replayed]
-        stored = [group for group in groups if group.replayed]
-        plain = collate([replace(group, columns={}) for group in groups])
-        old = uncollate(groups, self.policy.score(plain).logprob)
-        groups = [group.with_column("old_logprob", o) for group, o in zip(groups, old, strict=True)]
-        _measure_engine_gap(groups, metrics)
-        groups = [
-            group if group.replayed else group.with_column("behavior_logprob", o)
-            for group, o in zip(groups, old, strict=True)
-        ]
-        if self.reference is not None:
-            scored = uncollate(groups, self.reference.score(plain).logprob)
-            groups = [
-                group.with_column("reference_logprob", logprob)
-                for group, logprob in zip(groups, scored, strict=True)
-            ]
-        metrics["fresh_groups"], metrics["replayed_groups"] = float(len(fresh)), float(len(stored))
-        batch = collate(groups)
-        metrics.update(effective_sample_size(batch))
-        return batch
+    def _annotated(self, groups: Sequence[Group], metrics: Metrics) -> tuple[Batch, Tensor]:
+        """The batch with all columns, and which of its rows a loss must read.
 
-    def _optimize(self, batch: Batch, replay_share: float) -> Metrics:
+        A row of zero advantage adds nothing to the policy loss, so without other terms it is
+        neither scored nor run backwards; its tokens still count in the averages.
+        """
+        advantages = self.algorithm.advantage(groups)
+        metrics["zero_advantage_groups"] = sum(not a.any() for a in advantages) / len(groups)
+        batch = collate([_with_evidence(g, a) for g, a in zip(groups, advantages, strict=True)])
+        read = (batch.column("advantage") != 0).any(dim=1)
+        if self.algorithm.terms:
+            read = torch.ones_like(read)
+        metrics["rows"], metrics["rows_without_gradient"] = float(len(read)), float((~read).sum())
+        rows = torch.nonzero(read)[:, 0]
+        sampled = batch.column("behavior_logprob")
+        old = _scored(self.policy, batch, rows)
+        fresh = ~batch.replayed[:, None]
+        gap = (old - sampled).abs()[batch.action_mask & fresh & read[:, None]]
+        if len(gap):
+            metrics["engine_gap_mean"], metrics["engine_gap_max"] = (
+                float(gap.mean()),
+                float(gap.max()),
+            )
+        columns = {"old_logprob": old, "behavior_logprob": torch.where(fresh, old, sampled)}
+        if self.reference is not None:
+            columns["reference_logprob"] = _scored(self.reference, batch, rows)
+        batch = batch.with_columns(columns)
+        metrics.update(effective_sample_size(batch.take(rows)))
+        return batch, read
+
+    def _optimize(self, batch: Batch, read: Bool[Tensor, "B"], replay_share: float) -> Metrics:
         """One pass over the batch; metrics are means over its optimizer steps."""
         totals: Counter[str] = Counter()
         for rows in minibatches(batch, self.minibatches):
             part = self.algorithm.weigh(batch.take(rows), replay_share)
+            part = part.take(torch.nonzero(read[rows])[:, 0])
             totals.update(self.policy.step(part, self.algorithm.loss))
         means = {name: value / self.minibatches for name, value in totals.items()}
         return {**means, "skipped_steps": float(totals["skipped_steps"])}
@@ -292,16 +296,18 @@ def _rollout_metrics(groups: Sequence[Group]) -> Metrics:
     }
 
 
-def _measure_engine_gap(groups: Sequence[Group], metrics: Metrics) -> None:
-    """How far the engine's log-probs of fresh tokens are from the trainer's, in nats."""
-    gaps = [
-        (group.columns["old_logprob"] - group.sampled_logprob)[group.token_mask].abs()
-        for group in groups
-        if not group.replayed
-    ]
-    if gaps:
-        gap = torch.cat(gaps)
-        metrics["engine_gap_mean"], metrics["engine_gap_max"] = float(gap.mean()), float(gap.max())
+def _with_evidence(group: Group, advantage: Float[Tensor, "N ..."]) -> Group:
+    """The group with its advantage and the log-probs that its tokens were sampled with."""
+    stored = group.columns.get("behavior_logprob", group.sampled_logprob)
+    return replace(group, columns={"advantage": advantage, "behavior_logprob": stored})
+
+
+def _scored(policy: Policy, batch: Batch, rows: Int[Tensor, "R"]) -> Float[Tensor, "B T"]:
+    """log-probs of the action tokens of `rows`, 0 in other rows."""
+    logprob = torch.zeros(batch.tokens.shape)
+    scored = policy.score(batch.take(rows)).logprob
+    logprob[rows, : scored.shape[1]] = scored
+    return logprob
 
 
 def _mean(values: Iterable[Float[Tensor, "M"]]) -> float:

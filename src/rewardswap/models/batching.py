@@ -104,6 +104,10 @@ class Batch:
             weights=cut(self.weights),
         )
 
+    def with_columns(self, columns: Mapping[str, Tensor]) -> "Batch":
+        """The same rows with some columns added or replaced."""
+        return replace(self, columns={**self.columns, **columns})
+
     def with_weights(self, weights: Mapping[str, Tensor]) -> "Batch":
         """The same rows with other loss weights."""
         return replace(self, weights=dict(weights))

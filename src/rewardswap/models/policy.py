@@ -99,10 +99,12 @@ class Policy:
         """One optimizer step over `batch`, however many micro-batches it takes.
 
         Weights are fixed on the whole batch, so gradients of micro-batches add. A step whose
-        gradient norm is not finite is skipped and counted in `skipped_steps`.
+        gradient norm is not finite is skipped and counted in `skipped_steps`. An empty batch has
+        zero gradient: the optimizer's momentum still moves the policy.
         """
         totals: Metrics = {}
-        self.optimizer.zero_grad(set_to_none=True)
+        for parameter in self.model.parameters():
+            parameter.grad = torch.zeros_like(parameter) if len(batch) == 0 else None
         for rows in microbatches(batch, self.tokens_per_microbatch):
             part = batch.take(rows).to(self.device)
             value, metrics = loss(self._forward(part), part)
