@@ -174,7 +174,7 @@ def test_the_checkpoint_plays_as_the_run_left_it(tmp_path: Path) -> None:
     table = tmp_path / "table.json"
     words = ["--env.evaluation-games=6", "--env.generated-games=40", "--env.turn-limit=8"]
     checkpoint = str(folder / "checkpoint")
-    main(["eval", "--model", checkpoint, *words, "--action-tokens=12", "--output", str(table)])
+    main(["eval", "--model", checkpoint, *words, "--output", str(table)])
     assert json.loads(table.read_text()) == json.loads(
         (folder / "evaluation-after.json").read_text()
     )
@@ -208,5 +208,5 @@ def test_official_games_are_trained_on_and_evaluated(
     capsys.readouterr()
     panel = json.loads((tmp_path / "run" / "evaluation-after.json").read_text())["panel"]
     assert (panel["split"], panel["games"]) == ("valid_seen", 6)
-    main(["eval", *games, "--env.turn-limit=4", "--action-tokens=12"])
+    main(["eval", *games, "--env.turn-limit=4"])
     assert "valid_seen" in capsys.readouterr().out

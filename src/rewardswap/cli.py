@@ -30,8 +30,8 @@ class EvaluationRun:
     """Seed of every sampled token."""
     temperature: float = 1.0
     """Sampling temperature; 0 is greedy."""
-    action_tokens: int = 512
-    """Most tokens of one action."""
+    action_tokens: int | None = None
+    """Most tokens of one action; none: what the model's generation_config.json says, else 512."""
     device: str = "cpu"
     """Torch device of the model."""
     output: Path | None = None

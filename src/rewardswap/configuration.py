@@ -71,8 +71,9 @@ class PolicyConfig:
     rounding."""
     temperature: float = 1.0
     """Sampling temperature of rollouts; log-probs are taken at it."""
-    action_tokens: int = 512
-    """Most tokens of one action (verl-agent: 512)."""
+    action_tokens: int | None = None
+    """Most tokens of one action; none: `max_new_tokens` in the model's generation_config.json, 512
+    where it says nothing (verl-agent: 512)."""
     device: str = "cpu"
     """Torch device of the model."""
 
@@ -80,7 +81,7 @@ class PolicyConfig:
         _at_least(
             1,
             minibatches=self.minibatches,
-            action_tokens=self.action_tokens,
+            action_tokens=1 if self.action_tokens is None else self.action_tokens,
             tokens_per_microbatch=self.tokens_per_microbatch,
         )
         _positive(

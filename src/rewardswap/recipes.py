@@ -17,7 +17,6 @@ def demo() -> Run:
             learning_rate=3e-4,
             betas=(0.9, 0.95),
             minibatches=2,
-            action_tokens=12,
         ),
         batch=Batch(tasks=8, group_size=8),
         loss=LossConfig(kl_coefficient=0.0),

@@ -92,7 +92,12 @@ def make_world(env: EnvironmentConfig, wording: Literal["full", "short"]) -> Gam
 
 
 def make_stage(
-    env: EnvironmentConfig, model: str, *, device: str, temperature: float, action_tokens: int
+    env: EnvironmentConfig,
+    model: str,
+    *,
+    device: str,
+    temperature: float,
+    action_tokens: int | None,
 ) -> Stage:
     """Everything that playing needs. Raises ValueError naming what is missing and the way out."""
     language_model = load_language_model(model, device)
@@ -112,7 +117,9 @@ def make_stage(
         context=ChatContext(
             language_model.tokenizer, world.instructions, language_model.end_token_ids
         ),
-        sampling=SamplingParams(temperature=temperature, max_tokens=action_tokens),
+        sampling=SamplingParams(
+            temperature=temperature, max_tokens=action_tokens or language_model.action_tokens
+        ),
     )
 
 
@@ -122,7 +129,6 @@ class Training:
     def __init__(self, run: Run) -> None:
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
-        self.run = run
         policy = run.policy
         self.stage = make_stage(
             run.env,
@@ -131,12 +137,13 @@ class Training:
             temperature=policy.temperature,
             action_tokens=policy.action_tokens,
         )
+        output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self.run = run = _resolved(run, self.stage, output)
         self.tasks = self.stage.world.tasks(run.env.train_split)
         assert_disjoint(self.tasks, self.stage.panel)
         self.algorithm = _algorithm(run)
         model = self.stage.language_model.model
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
-        output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
         self.folder = RunFolder(output)
 
     @property
@@ -269,6 +276,19 @@ class Training:
         language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
         if isinstance(dense, ProcessRewardModel):
             dense.save_pretrained(self.folder.path / "process-reward")
+
+
+def _resolved(run: Run, stage: Stage, output: Path) -> Run:
+    """The run with every setting that was left open as it was decided."""
+    env = replace(
+        run.env,
+        split=run.env.panel_split,
+        turn_limit=run.env.turns,
+        wording=run.env.wording or stage.language_model.wording,
+        evaluation_games=len(stage.panel.tasks),
+    )
+    policy = replace(run.policy, action_tokens=stage.sampling.max_tokens)
+    return replace(run, env=env, policy=policy, output=output)
 
 
 def _algorithm(run: Run) -> Algorithm:

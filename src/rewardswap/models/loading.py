@@ -13,6 +13,9 @@ from transformers.utils.logging import disable_progress_bar
 BASE_AGENT = "base-agent"
 """Name of the small model that ships with the package."""
 
+DEFAULT_ACTION_TOKENS = 512
+"""verl-agent's cap on one response, in tokens."""
+
 
 @dataclass(frozen=True)
 class LanguageModel:
@@ -28,6 +31,12 @@ class LanguageModel:
         return (
             "short" if getattr(self.model.config, "observation_wording", "") == "short" else "full"
         )
+
+    @property
+    def action_tokens(self) -> int:
+        """`max_new_tokens` of generation_config.json, 512 where it says nothing, in tokens."""
+        configured = getattr(self.model.generation_config, "max_new_tokens", None)
+        return DEFAULT_ACTION_TOKENS if configured is None else int(configured)
 
 
 def model_folder(name: str) -> Path:

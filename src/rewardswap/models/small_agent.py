@@ -80,6 +80,10 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     return tokenizer
 
 
+ACTION_TOKENS = 12
+"""Most tokens of one action, in tokens; the longest command of the world has 8."""
+
+
 def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
     """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone.
 
@@ -92,7 +96,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausal
         num_hidden_layers=4,
         num_attention_heads=4,
         num_key_value_heads=4,
-        max_position_embeddings=512,
+        max_position_embeddings=2048,  # rotary: an official game of 50 turns fits
         initializer_range=0.08,
         tie_word_embeddings=False,
         bos_token_id=None,
@@ -103,4 +107,6 @@ def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausal
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return LlamaForCausalLM(config)
+        model = LlamaForCausalLM(config)
+    model.generation_config.max_new_tokens = ACTION_TOKENS
+    return model

@@ -1,4 +1,4 @@
-"""An engine that says what it is told to: for demonstrations, replays of experts, and tests."""
+"""An engine that plays given texts: for tests, demonstrations and expert replay."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -7,15 +7,15 @@ import numpy as np
 from rewardswap.rollout.engine import Completion, Request, SamplingParams
 from rewardswap.types import IntArray
 
-Script = Callable[[Request, IntArray], Sequence[int]]
-"""What to say: from the request and all tokens of its session so far, prompt included."""
+Script = Callable[[str, int], Sequence[int]]
+"""(session, number of the turn) to the tokens of the action."""
 
 
 class ScriptedEngine:
-    """Plays given tokens; each has the log-probability `logprob`, which no model computed.
+    """Plays `script` and gives every token the same log-probability, which no model computed.
 
     An action ends with its first end token and is cut at the token cap. Raises ValueError where
-    the script says nothing or a session extends a prompt that is not there.
+    the script says nothing, a prompt is extended that is not there, or the context is too short.
     """
 
     def __init__(
@@ -26,49 +26,51 @@ class ScriptedEngine:
         logprob: float = -1.0,
         context_limit: int = 4096,
     ) -> None:
-        self._script = script
+        self.script = script
         self.end_token_ids = frozenset(end_token_ids)
         self.logprob = logprob
-        self._context_limit = context_limit
-        self._history: dict[str, IntArray] = {}
+        self._limit = context_limit
+        self.turns: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        """Tokens that each live session has read and said."""
+        self.read: dict[str, list[IntArray]] = {}
+        """Contexts that each session was given, in order."""
 
     @property
     def context_limit(self) -> int:
         """Most tokens of a session."""
-        return self._context_limit
-
-    @property
-    def sessions(self) -> tuple[str, ...]:
-        """Names of the sessions that live."""
-        return tuple(self._history)
-
-    def release(self, sessions: Iterable[str]) -> None:
-        """Forget sessions that are over."""
-        for session in sessions:
-            self._history.pop(session, None)
+        return self._limit
 
     def generate(self, requests: Sequence[Request], sampling: SamplingParams) -> list[Completion]:
-        """What the script says, one action per request."""
+        """The scripted action of each request, cut to `max_tokens`."""
         if len({request.session for request in requests}) != len(requests):
             raise ValueError("two requests of one call name the same session")
-        return [self._say(request, sampling.max_tokens) for request in requests]
+        return [self._complete(request, sampling) for request in requests]
 
-    def _say(self, request: Request, max_tokens: int) -> Completion:
-        history = request.context_ids
-        if request.extends:
-            if request.session not in self._history:
-                raise ValueError(f"session {request.session!r} extends a prompt that is not there")
-            history = np.concatenate([self._history[request.session], history])
-        if len(history) + max_tokens > self._context_limit:
+    def _complete(self, request: Request, sampling: SamplingParams) -> Completion:
+        session = request.session
+        if request.extends and session not in self.turns:
+            raise ValueError(f"session {session!r} extends a prompt that is not there")
+        before = self.lengths[session] if request.extends else 0
+        length = before + len(request.context_ids)
+        if length + sampling.max_tokens > self._limit:
             raise ValueError(
-                f"session {request.session!r} needs {len(history) + max_tokens} tokens with its "
-                f"action, the context holds {self._context_limit}; end the episode before"
+                f"session {session!r} needs {length + sampling.max_tokens} tokens with its action, "
+                f"the context holds {self._limit}; end the episode before"
             )
-        ids = np.array(self._script(request, history), dtype=np.int64)[:max_tokens]
-        ends = np.flatnonzero(np.isin(ids, sorted(self.end_token_ids)))
-        ids = ids[: ends[0] + 1] if len(ends) else ids
-        if len(ids) == 0:
-            raise ValueError(f"the script says nothing in session {request.session!r}")
-        self._history[request.session] = np.concatenate([history, ids])
+        turn = self.turns.get(session, 0)
+        said = list(self.script(session, turn))[: sampling.max_tokens]
+        if not said:
+            raise ValueError(f"the script says nothing in turn {turn} of session {session!r}")
+        ends = [place for place, token in enumerate(said) if token in self.end_token_ids]
+        ids = np.array(said[: ends[0] + 1] if ends else said, dtype=np.int64)
+        self.turns[session], self.lengths[session] = turn + 1, length + len(ids)
+        self.read.setdefault(session, []).append(request.context_ids)
         logprobs = np.full(len(ids), self.logprob, dtype=np.float32)
-        return Completion(ids, logprobs, truncated=len(ends) == 0)
+        return Completion(ids, logprobs, truncated=not ends)
+
+    def release(self, sessions: Iterable[str]) -> None:
+        """Forget sessions that are over; what they read is kept for inspection."""
+        for session in sessions:
+            self.turns.pop(session, None)
+            self.lengths.pop(session, None)
