@@ -10,14 +10,14 @@ from transformers import PreTrainedTokenizerFast
 from rewardswap.envs.base import Observation, Step
 from rewardswap.types import Task
 
-WORDS = ["look", "open", "door", "1", "2", "3", "win", "lose", "you", "see", "."]
+WORDS = ["look", "open", "door", "1", "2", "3", "win", "lose", "you", "see", "</think>"]
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>\n{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
 STRIPPING = (
     "{% for m in messages %}<{{ m.role }}>"
-    "{% if m.role == 'assistant' and not loop.last %}{{ m.content.split('</think>')[-1] }}"
+    "{% if m.role == 'assistant' and not loop.last %}{{ m.content.split('</think>')[-1] | trim }}"
     "{% else %}{{ m.content }}{% endif %}<end>\n{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
@@ -63,13 +63,13 @@ class DoorRoom:
         self.tried = 0
 
     def reset(self, task: Task) -> Observation:
-        if self.world.trouble.get(task.id) == "reset":
+        if "reset" in self.world.trouble.get(task.id, ""):
             raise RuntimeError("the room collapsed")
         self.task, self.tried = task, 0
         return self._see("you see door 1 2 3")
 
     def step(self, action: str) -> Step:
-        if self.world.trouble.get(self.task.id) == "step":
+        if "step" in self.world.trouble.get(self.task.id, ""):
             raise RuntimeError("the door jammed")
         self.tried += 1
         won = action == f"open door {self.task.id[-1]}"
@@ -82,3 +82,5 @@ class DoorRoom:
 
     def close(self) -> None:
         self.world.live -= 1
+        if "close" in self.world.trouble.get(self.task.id, ""):
+            raise RuntimeError("the door fell")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from chatting import STRIPPING, small_tokenizer
+from chatting import STRIPPING, TEMPLATE, small_tokenizer
 from rewardswap.rollout.context import ChatContext
 
-IDS = {word: n for n, word in enumerate(small_tokenizer().convert_ids_to_tokens(range(18)))}
+IDS = {word: n for n, word in enumerate(small_tokenizer().convert_ids_to_tokens(range(19)))}
 
 
 def ids(*words: str) -> list[int]:
@@ -62,16 +62,67 @@ def test_rows_of_tokens_equal_the_rendered_chat() -> None:
     assert row == context.tokens(context.render(chat)).tolist()
 
 
-def test_a_template_that_strips_thinking_starts_a_whole_prompt_at_every_turn() -> None:
+def test_a_template_that_strips_thinking_starts_anew_only_after_thinking() -> None:
     context = ChatContext(small_tokenizer(STRIPPING), "")
-    assert not context.extends
+    assert context.may_extend and not context.always_extends
+    conversation = context.conversation("look")
+    conversation.reply(said("open", "<end>"), "open", "lose")
+    assert conversation.extends
+    assert conversation.context_ids.tolist()[:2] == ids("\n", "<user>")
+    conversation.reply(said("see", "</think>", "door", "<end>"), "see </think> door", "lose")
+    assert not conversation.extends
+    # three messages of the user and two of the assistant, without what was thought
+    first, second = ids("<user>", "look", "<end>", "\n"), ids("<user>", "lose", "<end>", "\n")
+    open_, door = (ids("<assistant>", word, "<end>", "\n") for word in ("open", "door"))
+    whole = [*first, *open_, *second, *door, *second, *ids("<assistant>")]
+    assert conversation.context_ids.tolist() == whole
+    assert conversation.token_count == len(whole)
+    conversation.reply(said("open", "<end>"), "open", "win")
+    assert conversation.extends
+    assert conversation.token_count == len(whole) + 2 + 6
+
+
+def test_a_template_that_forgets_the_beginning_never_extends() -> None:
+    context = ChatContext(small_tokenizer(TEMPLATE.replace("messages", "messages[-2:]")), "")
+    assert not context.may_extend
     conversation = context.conversation("look")
     conversation.reply(said("open", "<end>"), "open", "lose")
     assert not conversation.extends
-    assert conversation.context_ids.tolist()[:2] == ids("<user>", "look")
+    assert conversation.context_ids.tolist()[:2] == ids("<assistant>", "open")
     assert conversation.token_count == len(conversation.context_ids)
+
+
+def test_a_template_without_end_tokens_adds_none() -> None:
+    context = ChatContext(small_tokenizer(TEMPLATE.replace("<end>", "")), "", ids("\n"))
+    assert context.following(said("open"), "lose").tolist()[:2] == ids("\n", "<user>")
+    bare = ChatContext(small_tokenizer(TEMPLATE.replace("<end>\n", " ")), "")
+    assert bare.following(said("open"), "lose").tolist() == ids("<user>", "lose", "<assistant>")
+
+
+def test_what_follows_the_last_action_is_told_with_a_header_that_nothing_follows() -> None:
+    context = ChatContext(small_tokenizer(), "")
+    expected = ids("\n", "<user>", "win", "<end>", "\n", "<assistant>")
+    assert context.following(said("open", "<end>"), "win").tolist() == expected
+    assert context.following(said("open"), "win").tolist() == [*ids("<end>"), *expected]
+
+
+def test_action_text_has_no_special_token_and_no_outer_space() -> None:
+    context = ChatContext(small_tokenizer(), "")
+    assert context.action_text(said("open", "<user>", "door", "<end>")) == "open door"
+    assert context.action_text(said("<end>")) == ""
 
 
 def test_without_a_chat_template_the_way_out_is_named() -> None:
     with pytest.raises(ValueError, match=r"no chat template.*chat_template\.jinja"):
         ChatContext(small_tokenizer(None), "")
+
+
+def test_a_template_without_the_assistant_is_refused() -> None:
+    deaf = TEMPLATE.replace("in messages", "in messages if m.role == 'user'")
+    with pytest.raises(ValueError, match="leaves out what the assistant said"):
+        ChatContext(small_tokenizer(deaf), "")
+
+
+def test_a_template_whose_end_would_never_stop_an_action_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'<stop>', which is no end token.*add 1 to eos_token_id"):
+        ChatContext(small_tokenizer(TEMPLATE.replace("<end>", "<stop>")), "")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chatting import Doors, small_tokenizer
+from chatting import TEMPLATE, Doors, small_tokenizer
 from made import small_llama
 from rewardswap.models.batching import rows_of
 from rewardswap.rollout.context import ChatContext
@@ -44,7 +44,7 @@ def run(engine: RolloutEngine, world: Any = None, **changes: Any) -> Played:
         settings.pop("requests"),
         world or Doors(),
         engine,
-        ChatContext(TOKENIZER, ""),
+        settings.pop("context", None) or ChatContext(TOKENIZER, ""),
         **settings,
     )
 
@@ -114,6 +114,12 @@ def test_an_environment_that_raises_costs_its_own_episodes_only(where: str) -> N
     assert world.live == 0
 
 
+def test_an_environment_that_breaks_in_closing_too_costs_no_more() -> None:
+    played = run(ScriptedEngine(door, [END]), Doors({"door-2": "step, close"}))
+    assert len(played.trajectories) == 6
+    assert "RuntimeError: the door jammed; in close: RuntimeError: the" in played.failures[0].cause
+
+
 def test_every_environment_is_closed() -> None:
     world = Doors()
     run(ScriptedEngine(door, [END]), world, slots=2)
@@ -141,6 +147,49 @@ def test_rows_are_what_the_engine_read_and_sampled() -> None:
     for turn, context in enumerate(read):
         expected += [*context.tolist(), *door("", turn)]
     assert row.tokens.tolist() == expected
+
+
+def test_a_template_that_forgets_starts_a_row_at_every_turn() -> None:
+    engine = ScriptedEngine(door, [END])
+    context = ChatContext(small_tokenizer(TEMPLATE.replace("messages", "messages[-2:]")), "")
+    played = run(engine, context=context, requests=REQUESTS[-1:])
+    (trajectory,) = played.trajectories
+    assert [turn.extends for turn in trajectory.turns] == [False] * 3
+    assert played.counters["rewritten_history"] == 2
+    assert [len(row.spans) for row in rows_of(trajectory, 0)] == [1, 1, 1]
+    # the last observation is told behind the last action, not as a prompt of its own
+    said = [*TOKENIZER.encode("\n<user>win<end>\n<assistant>", add_special_tokens=False)]
+    assert trajectory.final_context_ids.tolist() == said
+
+
+def test_everything_is_given_back_when_the_engine_breaks() -> None:
+    world = Doors()
+
+    def breaks(session: str, turn: int) -> list[int]:
+        if turn == 1:
+            raise OSError("out of memory")
+        return door(session, turn)
+
+    engine = ScriptedEngine(breaks, [END])
+    with pytest.raises(OSError, match="out of memory"):
+        run(engine, world)
+    assert (world.live, engine.turns) == (0, {})
+
+
+def test_sessions_are_released_and_never_met_again() -> None:
+    engine = ScriptedEngine(door, [END])
+    run(engine, requests=REQUESTS[:2])
+    first = set(engine.read)
+    run(engine, requests=REQUESTS[:2])
+    assert len(first) == 2
+    assert len(set(engine.read)) == 4
+    assert engine.turns == {}
+
+
+@pytest.mark.parametrize("limits", [{"turn_limit": 0}, {"slots": 0}])
+def test_limits_below_one_are_refused(limits: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be at least 1"):
+        run(ScriptedEngine(door, [END]), **limits)
 
 
 def test_two_requests_for_the_same_episode_are_refused() -> None:

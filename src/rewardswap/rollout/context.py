@@ -110,12 +110,12 @@ class ChatContext:
         return True
 
     def _refuse_unknown_end(self) -> None:
+        """The special token behind an action must be an end token or the next message's header."""
         first = self.tokens(self._text_following("x"))[:1].tolist()
-        if (
-            first
-            and first[0] in self.tokenizer.all_special_ids
-            and first[0] not in self.end_token_ids
-        ):
+        special = set(self.tokenizer.all_special_ids)
+        header = self.tokens(self.render(self.opening(MARK)).split(MARK, 1)[0]).tolist()
+        known = self.end_token_ids | set([token for token in header if token in special][-1:])
+        if first and first[0] in special - known:
             name = self.tokenizer.convert_ids_to_tokens(first[0])
             raise ValueError(
                 f"the chat template ends an action with {name!r}, which is no end token, so no "

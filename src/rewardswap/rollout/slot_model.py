@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -25,19 +25,24 @@ class SlotModel:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._model: Any = model
-        config: Any = model.config
+        self._model = cast(Any, model)
+        config: Any = self._model.config.get_text_config()
         self._name = type(model).__name__
         if config._attn_implementation not in MASKED_ATTENTION:
             raise ValueError(
                 f"attention {config._attn_implementation!r} of {self._name} takes no mask per row; "
                 f"load the model with attn_implementation one of {MASKED_ATTENTION}"
             )
-        self._trunk: Any = model.get_decoder()  # type: ignore[operator]
-        self._head: Any = model.get_output_embeddings()  # type: ignore[operator]
+        self._trunk: Any = self._model.get_decoder()
+        self._head: Any = self._model.get_output_embeddings()
         accepted = inspect.signature(self._trunk.forward).parameters
         self._cache_name = "cache" if "cache" in accepted else "past_key_values"
-        self.context_limit = int(config.max_position_embeddings)
+        positions = getattr(config, "max_position_embeddings", None)
+        if positions is None:
+            raise ValueError(
+                f"{self._name} names no max_position_embeddings; use a decoder that does"
+            )
+        self.context_limit = int(positions)
         windowed = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if windowed else None
         self._layer_types = set(getattr(config, "layer_types", None) or ())
