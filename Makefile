@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test lint types check bench clean
+.PHONY: install demo test test-slow lint types check bench clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -17,7 +17,10 @@ demo: install
 	$(BIN)/rewardswap demo
 
 test: check
-	$(BIN)/python -m pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses 2
+
+test-slow: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
 
 lint: install
 	$(BIN)/ruff check .
