@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from chatting import TEMPLATE, Doors, small_tokenizer
+from chatting import TEMPLATE, DoorRoom, Doors, small_tokenizer
 from made import small_llama
+from rewardswap.envs.base import Step
 from rewardswap.models.batching import rows_of
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
@@ -81,9 +82,31 @@ def test_the_turn_cap_is_never_a_success_and_an_illegal_action_counts() -> None:
     assert played.counters["turn_limit"] == 9
 
 
+class HalfRoom(DoorRoom):
+    """A room whose every step claims half an outcome."""
+
+    def step(self, action: str) -> Step:
+        return replace(super().step(action), outcome=0.5)
+
+
+class Halves(Doors):
+    def make(self) -> DoorRoom:
+        self.live += 1
+        return HalfRoom(self)
+
+
+def test_an_outcome_counts_only_where_the_environment_ends() -> None:
+    played = run(ScriptedEngine(door, [END]), Halves(), turn_limit=2)
+    assert [(t.stop, t.outcome) for t in played.trajectories[::3]] == [
+        ("done", 0.5),
+        ("done", 0.5),
+        ("turn_limit", 0.0),
+    ]
+
+
 def test_a_full_context_ends_the_episode() -> None:
-    # first prompt 10 tokens, then 4 of action and 6 of context a turn; 8 must be free: 10, 20, 30
-    engine = ScriptedEngine(lambda s, t: door(s, 8), [END], context_limit=30)
+    # first prompt 10 tokens, then 4 of action and 6 of context a turn; 8 must be free behind 30
+    engine = ScriptedEngine(lambda s, t: door(s, 8), [END], context_limit=37)
     played = run(engine)
     assert {t.stop for t in played.trajectories} == {"context_full"}
     assert {len(t.turns) for t in played.trajectories} == {2}
