@@ -101,6 +101,9 @@ class LossConfig:
     """Clip above the ratio's centre (paper: .2)."""
     clip_window: Literal["additive", "multiplicative"] = "additive"
     """Window around the centre: c ± eps (paper, Eq. 4) or c (1 ± eps) (decoupled PPO)."""
+    average: Literal["token", "trajectory"] = "token"
+    """What counts the same in the loss: every action token (verl-agent, DAPO) or every trajectory
+    and its tokens among themselves (GRPO's paper; one reading of 1/(NT) in RSPO's Eq. 3)."""
     kl_coefficient: float = 0.01
     """Weight of the k3 divergence to the start policy (verl-agent: .01); 0: no reference pass."""
 

@@ -16,16 +16,17 @@ from rewardswap.types import Trajectory
 
 COLUMNS = (
     ("update", 6),
-    ("phase", 8),
-    ("success", 8),
-    ("dense", 7),
-    ("kl", 8),
-    ("clip-/+", 12),
-    ("ess", 5),
-    ("turns", 6),
-    ("invalid", 8),
-    ("seconds", 8),
+    ("phase", 7),
+    ("success", 7),
+    ("dense", 6),
+    ("kl", 7),
+    ("clip-/+", 11),
+    ("ess", 4),
+    ("turns", 5),
+    ("invalid", 7),
+    ("seconds", 7),
 )
+"""Name and width in characters of what a line per update shows; a line fits 80."""
 
 
 class Screen:

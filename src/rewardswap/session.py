@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from rewardswap.algorithm import Algorithm, CenteredClip
+from rewardswap.algorithm import Algorithm, CenteredClip, token_mean, trajectory_mean
 from rewardswap.configuration import EnvironmentConfig, Run
 from rewardswap.envs.alfworld.generator import GeneratedWorld
 from rewardswap.envs.alfworld.world import AlfworldWorld, GameWorld
@@ -292,10 +292,11 @@ def _resolved(run: Run, stage: Stage, output: Path) -> Run:
 
 
 def _algorithm(run: Run) -> Algorithm:
-    """The run's method with the run's clip."""
+    """The run's method with the run's clip and average."""
     algorithm = METHODS[run.method](kl_coefficient=run.loss.kl_coefficient)
     clip = CenteredClip(run.loss.clip_low, run.loss.clip_high, run.loss.clip_window)
-    return replace(algorithm, clip=clip)
+    average = {"token": token_mean, "trajectory": trajectory_mean}[run.loss.average]
+    return replace(algorithm, clip=clip, reduction=average)
 
 
 def _process_rewards(
