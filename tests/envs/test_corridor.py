@@ -44,10 +44,13 @@ def test_the_side_that_is_named_wins_every_game(split: str) -> None:
 def test_splits_are_disjoint_and_whole() -> None:
     world = CorridorWorld(rooms=6)
     train, held_out = world.tasks("train"), world.tasks("held_out")
-    assert (len(train), len(held_out)) == (22, 8)  # 6 x 5 games, every fourth held out
+    assert (len(train), len(held_out)) == (22, 8)  # 15 pairs of rooms, 4 held out
     assert len({task.id for task in (*train, *held_out)}) == 30
     assert CorridorWorld(rooms=6).tasks("train") == train
     assert {task.family for task in train} == {"near", "far"}
+    for tasks in (train, held_out):
+        sides = [world.make().reset(task).text.split()[-1] for task in tasks]
+        assert sides.count("east") == sides.count("west")
 
 
 def test_state_keys_name_states() -> None:

@@ -5,6 +5,7 @@ one word wins every game, and a tiny model learns it by RL in less than a minute
 """
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from rewardswap.types import Task
 MOVES = {"west": -1, "east": 1}
 """Command -> change of the room's number."""
 HELD_OUT_SHARE = 4
-"""One game in so many is held out."""
+"""One pair of rooms in so many is held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,10 @@ class CorridorEnvironment:
 
 
 class CorridorWorld:
-    """All walks of a corridor of `rooms` rooms, one in four of them held out.
+    """All walks of a corridor of `rooms` rooms, one pair of rooms in four held out both ways.
 
-    Splits: `train`, `held_out`. Raises ValueError for fewer than 3 rooms or a turn limit below 1.
+    Splits: `train`, `held_out`; both have as many walks to the west as to the east. Raises
+    ValueError for fewer than 3 rooms or a turn limit below 1.
     """
 
     def __init__(self, rooms: int = 6, turn_limit: int = 8) -> None:
@@ -89,19 +91,21 @@ class CorridorWorld:
             raise ValueError(f"{rooms} rooms and {turn_limit} turns: at least 3 and 1 are needed")
         self.instructions = ""
         self.turn_limit = turn_limit
-        numbers = range(1, rooms + 1)
-        pairs = [(start, light) for start in numbers for light in numbers if start != light]
-        games = [CorridorGame(start, light, rooms) for start, light in pairs]
-        self._games = {game.task.id: game for game in games}
+        pairs = itertools.combinations(range(1, rooms + 1), 2)
+        eastward = sorted((CorridorGame(a, b, rooms) for a, b in pairs), key=lambda g: g.task.id)
+        self._splits = {
+            "train": [game for n, game in enumerate(eastward) if n % HELD_OUT_SHARE],
+            "held_out": eastward[::HELD_OUT_SHARE],
+        }
+        for games in self._splits.values():
+            games += [CorridorGame(game.light, game.start, rooms) for game in games]
+        self._games = {g.task.id: g for games in self._splits.values() for g in games}
 
     def tasks(self, split: str) -> Sequence[Task]:
-        """The games of a split, in the order of their ids."""
-        ordered = [self._games[id].task for id in sorted(self._games)]
-        if split == "held_out":
-            return ordered[::HELD_OUT_SHARE]
-        if split == "train":
-            return [task for n, task in enumerate(ordered) if n % HELD_OUT_SHARE]
-        raise ValueError(f"unknown split {split!r}, this world has ['held_out', 'train']")
+        """The games of a split: those to the east, then the same to the west."""
+        if split not in self._splits:
+            raise ValueError(f"unknown split {split!r}, this world has {sorted(self._splits)}")
+        return [game.task for game in self._splits[split]]
 
     def make(self) -> CorridorEnvironment:
         """A new environment for all games of this world."""
