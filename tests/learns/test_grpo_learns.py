@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -53,6 +54,7 @@ def walker_model() -> LlamaForCausalLM:
         return LlamaForCausalLM(config)
 
 
+@pytest.mark.slow
 def test_grpo_learns_to_follow_the_light() -> None:
     world, model = CorridorWorld(), walker_model()
     engine, context = HuggingFaceEngine(model, [0]), ChatContext(walker_tokenizer(), "")
