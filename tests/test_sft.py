@@ -97,9 +97,9 @@ def test_packing_by_hand():
     assert rows.weights.tolist() == [[0.0, 1.0, 0.5, 0.0], [0.0, 1.0, 0.0, 1.0]]
 
 
-def test_an_episode_longer_than_a_row_is_refused():
-    with pytest.raises(ValueError, match="3 tokens, more than row_length 2"):
-        pack([Episode([1, 2, 3], [True] * 3, True)], 2, 0.5, 0)
+def test_rows_are_as_long_as_the_longest_episode():
+    rows = pack([Episode([1, 2, 3], [True] * 3, True)], 2, 0.5, 0)
+    assert rows.ids.tolist() == [[1, 2, 3]]
 
 
 def test_the_schedule_warms_up_and_ends_at_zero():

@@ -43,8 +43,8 @@ class BaseAgentConfig:
     """Optimizer steps at most."""
     episodes_per_step: int = 16
     """Fresh demonstrations per optimizer step."""
-    row_length: int = 384
-    """Tokens per packed row; no demonstration may be longer."""
+    row_length: int = 256
+    """Tokens per packed row; a longer demonstration makes its step's rows as long as itself."""
     learning_rate: float = 3e-3
     """Peak learning rate of AdamW."""
     muon_learning_rate: float = 0.02

@@ -105,15 +105,12 @@ def pack(
 ) -> PackedRows:
     """Rows filled with whole episodes, the longest first, each into the first row with space.
 
-    Raises ValueError for an episode longer than a row.
+    Rows have `row_length` tokens, or as many as the longest episode if that has more.
     """
+    row_length = max(row_length, *(len(episode.ids) for episode in episodes))
     rows: list[list[Episode]] = []
     space: list[int] = []
     for episode in sorted(episodes, key=lambda e: -len(e.ids)):
-        if len(episode.ids) > row_length:
-            raise ValueError(
-                f"a demonstration has {len(episode.ids)} tokens, more than row_length {row_length}"
-            )
         fits = [n for n, left in enumerate(space) if left >= len(episode.ids)]
         if not fits:
             rows.append([])
