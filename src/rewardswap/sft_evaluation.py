@@ -3,13 +3,11 @@
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize
+from rewardswap.models.small_agent import ACTION_TOKENS
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, play
 from rewardswap.rollout.hf import HuggingFaceEngine
-
-ACTION_TOKENS = 12
-"""Most tokens of one action; the longest command has five and the end token."""
 
 
 def held_out_world(seed: int, games: int, size: RoomSize, turn_limit: int) -> GeneratedWorld:

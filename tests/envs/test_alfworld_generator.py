@@ -104,3 +104,16 @@ def test_the_tables_name_each_other():
     assert all(place in ACCEPTS for room in FURNITURE.values() for place in room)
     accepted = {kind for _, kind in CAN_CONTAIN}
     assert all(kind in accepted for kinds in MOVABLES.values() for kind in kinds)
+
+
+def test_rooms_with_too_few_different_games_are_refused():
+    size = RoomSize((3, 3), (3, 3), 1, ("bathroom",))
+    with pytest.raises(ValueError, match="different games"):
+        fresh_games(0, 1, size, Everything())
+
+
+class Everything(set):
+    """A set that holds whatever is asked for."""
+
+    def __contains__(self, item):
+        return True

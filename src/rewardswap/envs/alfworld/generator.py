@@ -199,7 +199,10 @@ class GeneratedWorld(GameWorld):
 def fresh_games(
     seed: int, count: int, size: RoomSize | None = None, seen: set[str] | None = None
 ) -> list[Game]:
-    """`count` different games, none of which has an id in `seen`; their ids are added to it."""
+    """`count` different games, none of which has an id in `seen`; their ids are added to it.
+
+    Raises ValueError if so small rooms have too few different games.
+    """
     seen = set() if seen is None else seen
     games: list[Game] = []
     number = 0
@@ -209,4 +212,8 @@ def fresh_games(
         if game_id(game) not in seen:
             seen.add(game_id(game))
             games.append(game)
+        if number > 100 + 20 * count:
+            raise ValueError(
+                f"found only {len(games)} of {count} different games; let rooms be larger"
+            )
     return games
