@@ -1,6 +1,7 @@
 """The command `rewardswap`: train, eval, demo, methods, recipes."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -8,6 +9,10 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TypeVar, get_type_hints
+
+# Threads that wait must sleep: where another program runs too, spinning ones cost a factor of ten.
+# It is read when torch is imported, and whoever has set it keeps it.
+os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 import tyro
 from rich.console import Console
