@@ -8,7 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, is_dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 # Threads that wait must sleep: where another program runs too, spinning ones cost a factor of ten.
 # It is read when torch is imported, and whoever has set it keeps it.
@@ -111,6 +111,14 @@ def evaluate(words: list[str], console: Console) -> None:
         run.output.write_text(json.dumps(evaluation.as_dict(), indent=2) + "\n", encoding="utf-8")
 
 
+def make_base_agent(words: list[str], console: Console) -> None:
+    """Make a small base agent by supervised learning; resumes where it was stopped."""
+    from rewardswap.sft import BaseAgentConfig, run
+
+    config = parse(BaseAgentConfig, None, words, "rewardswap sft")
+    checked(lambda: run(config, console))
+
+
 def recipes(words: list[str], console: Console) -> None:
     """List the recipes."""
     for name, make in RECIPES.items():
@@ -122,6 +130,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "train": train,
     "eval": evaluate,
     "demo": demo,
+    "sft": make_base_agent,
     "recipes": recipes,
 }
 
@@ -158,8 +167,11 @@ def checked(build: Callable[[], Settings]) -> Settings:
         raise UsageError(str(error)) from error
 
 
-def parse(kind: type[Settings], default: Settings, words: list[str], program: str) -> Settings:
+def parse(
+    kind: type[Settings], default: Settings | None, words: list[str], program: str
+) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one."""
+    start: Any = tyro.MISSING if default is None else default
     keys = _keys(kind)
     for word in words:
         key = word.split("=", 1)[0]
@@ -168,7 +180,7 @@ def parse(kind: type[Settings], default: Settings, words: list[str], program: st
     printed = StringIO()
     try:
         with redirect_stderr(printed), redirect_stdout(printed):
-            return checked(lambda: tyro.cli(kind, prog=program, default=default, args=words))
+            return checked(lambda: tyro.cli(kind, prog=program, args=words, default=start))
     except SystemExit as stop:
         if not stop.code:
             sys.stdout.write(printed.getvalue())
@@ -190,7 +202,7 @@ def _keys(kind: type, prefix: str = "--") -> list[str]:
 
 def _first_reason(text: str) -> str:
     """What tyro's framed message says, in one line."""
-    lines = [line.strip(" │╭╮╰╯─") for line in text.splitlines()]
+    lines = [line.strip(" │╭╮╰╯─-") for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith("For full helptext")]
     return " ".join(said) or "the settings could not be read"
 

@@ -7,12 +7,11 @@ what it was told. Training stops where the agent wins a wanted share of held-out
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-import tyro
 from rich.console import Console
 from torch import Tensor
 from torch.nn import functional
@@ -219,10 +218,8 @@ def _one_step(
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command `python -m rewardswap.sft --output FOLDER`; it goes on where it was stopped."""
-    config = tyro.cli(BaseAgentConfig, args=arguments, description="Train the small base agent.")
-    console = Console()
+def run(config: BaseAgentConfig, console: Console) -> None:
+    """Train with a line of numbers every ten steps and at every evaluation."""
 
     def report(numbers: dict[str, float]) -> None:
         if "success" in numbers or numbers["step"] % 10 == 0:
@@ -230,7 +227,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     numbers = train_base_agent(config, report)
     console.print(f"saved {config.output}: " + json.dumps(numbers))
-
-
-if __name__ == "__main__":
-    main()
