@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -171,7 +172,7 @@ def parse(
     kind: type[Settings], default: Settings | None, words: list[str], program: str
 ) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one."""
-    start: Any = tyro.MISSING if default is None else default
+    start: dict[str, Any] = {} if default is None else {"default": default}
     keys = _keys(kind)
     for word in words:
         key = word.split("=", 1)[0]
@@ -180,7 +181,9 @@ def parse(
     printed = StringIO()
     try:
         with redirect_stderr(printed), redirect_stdout(printed):
-            return checked(lambda: tyro.cli(kind, prog=program, args=words, default=start))
+            read = partial(tyro.cli, kind, prog=program, args=words, **start)
+            settings: Settings = checked(read)
+            return settings
     except SystemExit as stop:
         if not stop.code:
             sys.stdout.write(printed.getvalue())
