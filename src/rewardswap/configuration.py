@@ -57,7 +57,10 @@ class PolicyConfig:
     model: str = "base-agent"
     """`base-agent` (ships with the package) or a folder of a Hugging Face causal LM."""
     learning_rate: float = 1e-6
-    """AdamW's learning rate, constant (verl-agent: 1e-6)."""
+    """AdamW's learning rate (verl-agent: 1e-6)."""
+    decay: Literal["none", "linear"] = "none"
+    """none: constant, as verl-agent's; linear: down to 0 at the run's last update. The explorer's
+    is constant."""
     weight_decay: float = 0.01
     """AdamW's weight decay (verl-agent: .01)."""
     betas: tuple[float, float] = (0.9, 0.999)

@@ -235,6 +235,9 @@ class Training:
                 tokens_per_microbatch=run.policy.tokens_per_microbatch,
             )
 
+        def linear(updates: int) -> float:
+            return run.policy.learning_rate * (1 - updates / run.updates)
+
         def record(metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
             self.folder.add_metrics({"phase": phase, **metrics})
             self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
@@ -249,6 +252,7 @@ class Training:
             seed=run.seed,
             minibatches=run.policy.minibatches,
             reference=None if reference is None else policy_of(reference),
+            learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
         )
 

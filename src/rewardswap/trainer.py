@@ -61,6 +61,7 @@ class Trainer:
         minibatches: int = 1,
         reference: Policy | None = None,
         failure_limit: float = 0.5,
+        learning_rate: Callable[[int], float] | None = None,
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
     ) -> None:
         self.policy = policy
@@ -70,6 +71,7 @@ class Trainer:
         self.minibatches = minibatches
         self.reference = reference
         self.failure_limit = failure_limit
+        self.learning_rate = learning_rate
         self.report = report
         self.agent_updates = 0
         self.loop = 0
@@ -130,6 +132,8 @@ class Trainer:
         step, and keep the behavior log-probs that they were collected with.
         """
         started = time.monotonic()
+        if phase == "learn" and self.learning_rate is not None:
+            self.policy.set_learning_rate(self.learning_rate(self.agent_updates))
         groups = [label(group, source) for group in collected.groups]
         kept = [group for group in groups if self.algorithm.keep(group)]
         metrics = {
@@ -241,6 +245,7 @@ class Trainer:
         self._notes = {}
         metrics.update(
             update=float(self.agent_updates),
+            learning_rate=float(self.policy.optimizer.param_groups[0]["lr"]),
             loop=float(self.loop),
             seconds=time.monotonic() - self._started,
             **{name: float(value) for name, value in self.counters.items()},

@@ -124,8 +124,12 @@ class Policy:
         """Forget the optimizer's moments: the explorer starts without the agent's momentum."""
         self.optimizer = self.make_optimizer(self.model)
         if learning_rate is not None:
-            for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate
+            self.set_learning_rate(learning_rate)
+
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """The learning rate of the steps that follow."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
 
     def snapshot(self) -> Snapshot:
         """A copy of parameters, optimizer, version and random state."""
