@@ -22,8 +22,8 @@ class EnvironmentConfig:
     train_split: str = "train"
     """Split that is trained on."""
     turn_limit: int | None = None
-    """Most turns of an episode, in turns; none: 50 in official games (as the field), 20 in
-    generated ones."""
+    """Most turns of an episode, in turns; none: 50 in official games (as the field), 12 in
+    generated ones, whose rooms are small."""
     wording: Literal["full", "short"] | None = None
     """Observations in the engine's own words, or shortened for small models (ours); none: what
     `observation_wording` in the model's config.json says, full where it says nothing."""
@@ -42,7 +42,7 @@ class EnvironmentConfig:
     @property
     def turns(self) -> int:
         """The turn cap in force, in turns."""
-        return self.turn_limit or (20 if self.games is None else 50)
+        return self.turn_limit or (12 if self.games is None else 50)
 
     @property
     def panel_split(self) -> str:
@@ -69,7 +69,7 @@ class PolicyConfig:
     """Largest gradient norm (verl-agent: 1.0)."""
     minibatches: int = 1
     """Optimizer steps of one update."""
-    tokens_per_microbatch: int = 16384
+    tokens_per_microbatch: int = 4096
     """Most tokens, padding included, of one forward and backward pass; changes no number beyond
     rounding."""
     temperature: float = 1.0

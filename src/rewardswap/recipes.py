@@ -12,14 +12,10 @@ def demo() -> Run:
     """RSPO around GRPO with the shipped small agent in generated rooms: minutes on 2 cores."""
     return Run(
         recipe="demo",
-        updates=48,
-        policy=PolicyConfig(
-            learning_rate=3e-4,
-            betas=(0.9, 0.95),
-            minibatches=2,
-        ),
+        updates=84,
+        policy=PolicyConfig(learning_rate=3e-4, betas=(0.9, 0.95), minibatches=4),
         batch=Batch(tasks=8, group_size=8),
-        loss=LossConfig(kl_coefficient=0.0),
+        loss=LossConfig(average="trajectory", kl_coefficient=0.0),
         swap=RewardSwap(),
         reward=RewardConfig(model=PRESETS["after_observation"]),
     )

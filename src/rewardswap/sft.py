@@ -2,7 +2,7 @@
 
 Our recipe, no paper's: Muon (Jordan et al. 2024, `torch.optim.Muon`) on the matrices of the layers,
 AdamW on the rest, fresh noisy demonstrations, next-token loss 1 on the agent's tokens and 0.5 on
-what it was told. Training stops where the agent wins a wanted share of held-out games.
+what it was told. Noise in the demonstrations keeps the agent in the middle, so that RL has room.
 """
 
 import json
@@ -38,7 +38,7 @@ class BaseAgentConfig:
     """Folder for the agent; the checkpoint lies beside it, its name ending in `.checkpoint`."""
     seed: int = 0
     """Seed of the initial weights, the stream of games, the demonstrations and the evaluation."""
-    steps: int = 700
+    steps: int = 800
     """Optimizer steps at most."""
     episodes_per_step: int = 16
     """Fresh demonstrations per optimizer step."""
@@ -60,7 +60,7 @@ class BaseAgentConfig:
     """How large the rooms are."""
     turn_limit: int = 20
     """Most turns of a demonstration and of an evaluated episode."""
-    stop_at: float = 0.3
+    stop_at: float = 1.0
     """Held-out success at temperature 1 from which on training stops; 1 trains all steps."""
     evaluate_every: int = 50
     """Steps between evaluations."""

@@ -23,7 +23,7 @@ class Demonstrations:
     """Each episode's share of random actions is uniform between 0 and this."""
     inadmissible: float = 1 / 3
     """Share of the random actions that are impossible."""
-    forgetting: float = 0.3
+    forgetting: float = 0.6
     """Share of episodes that first place the object unprocessed."""
 
 
