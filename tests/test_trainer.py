@@ -46,7 +46,7 @@ def parameters(trainer: Trainer) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in trainer.policy.model.parameters()])
 
 
-def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> None:
+def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> ReplayBuffer:
     buffer = ReplayBuffer(swap.replay_capacity, seed=5)
     rspo(
         trainer,
@@ -57,6 +57,7 @@ def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> 
         outcome=OutcomeReward(),
         buffer=buffer,
     )
+    return buffer
 
 
 def test_alpha_zero_without_exploring_is_the_base_method_to_the_bit() -> None:
@@ -124,7 +125,8 @@ def test_explorer_and_agent_never_share_random_keys() -> None:
 def test_the_order_and_sizes_of_algorithm_one() -> None:
     record = Record()
     trainer = trainer_of(MadePlay(), record)
-    run_rspo(trainer, RewardSwap(2, 3, 1 / 4), Batch(4, 4), updates=4)
+    buffer = run_rspo(trainer, RewardSwap(2, 3, 1 / 4), Batch(4, 4), updates=4)
+    assert len(buffer) == 0
     phases = [phase for phase, *_ in record.rows]
     loop = ["explore", "explore", "harvest"]
     assert phases == [*loop, "learn", "learn", "learn", *loop, "learn"]
@@ -132,7 +134,8 @@ def test_the_order_and_sizes_of_algorithm_one() -> None:
         assert len(groups) == 3
         if phase == "learn":
             assert metrics["replayed_groups"] >= 1
-            assert "effective_sample_size" in metrics
+            # the explorer has moved, so its tokens weigh other than 1
+            assert metrics["effective_sample_size"] < 1
     first_learn = record.rows[3][1]
     assert first_learn["explorer_kl"] != 0
     assert trainer.agent_updates == 4
@@ -163,6 +166,18 @@ def test_replayed_rows_are_judged_by_outcome_and_keep_the_explorers_logprobs() -
         assert torch.equal(group.columns["behavior_logprob"], column)
         assert group.returns.tolist() == group.outcomes.tolist()
     assert trainer.divergence(harvested) != 0
+
+
+def test_replayed_rows_are_labelled_anew_whatever_they_were_labelled_by() -> None:
+    results = []
+    for before in (OutcomeReward(), ProgressReward()):
+        trainer = trainer_of(MadePlay())
+        buffer = ReplayBuffer(100, seed=0)
+        buffer.add(trainer.harvest(trainer.collect("harvest", 3, 4), before))
+        fresh = trainer.collect("learn", 3, 4)
+        trainer.update(fresh, OutcomeReward(), "learn", buffer.sample(4), 0.25)
+        results.append(parameters(trainer))
+    assert torch.equal(results[0], results[1])
 
 
 def test_on_policy_ratio_is_one_at_every_token() -> None:
