@@ -39,6 +39,10 @@ class Agent:
     tasks_cursor: int
 
 
+MEANS = ("entropy", "kl_old", "clip_low_share", "clip_high_share")
+"""Metrics of the loss that are weighted means over the rows that it reads."""
+
+
 class RunStoppedError(RuntimeError):
     """A run cannot go on, for a reason that its user can remove."""
 
@@ -227,7 +231,9 @@ class Trainer:
         for rows in minibatches(batch, self.minibatches):
             part = self.algorithm.weigh(batch.take(rows), replay_share)
             part = part.take(torch.nonzero(read[rows])[:, 0])
-            totals.update(self.policy.step(part, self.algorithm.loss))
+            share = float(part.weights["policy"].sum())
+            metrics = self.policy.step(part, self.algorithm.loss)
+            totals.update({n: v / share if n in MEANS else v for n, v in metrics.items()})
         means = {name: value / self.minibatches for name, value in totals.items()}
         return {**means, "skipped_steps": float(totals["skipped_steps"])}
 
