@@ -1,6 +1,7 @@
 """The command from outside: what works, and what is refused in one line with exit code 2."""
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -47,6 +48,63 @@ def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> No
 def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", "demo", "--loop", "on_policy", "--swap.alpha", "0.5"]
     assert "--swap.alpha does nothing in loop 'on_policy'" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--policy.betas", "1", "2"], "betas must be in [0, 1)"),
+        (["--policy.learning-rate", "inf"], "policy.learning_rate must be a finite number"),
+        (["--loss.kl-coefficient", "nan"], "loss.kl_coefficient must be a finite number"),
+        (["--reward.temperatures", "nan"], "finite number"),
+        (["--evaluation-temperature", "nan"], "evaluation_temperature must be a finite number"),
+        (["--swap.explorer-learning-rate=-1"], "explorer_learning_rate must be above 0"),
+        (["--swap.alpha", "0.00001"], "below 1/10000"),
+        (["--swap.alpha", "0.75"], "between 0 and 1/2"),
+        (["--env.turn-limit", "0"], "turn_limit must be at least 1"),
+        (["--policy.minibatches", "9"], "larger than the 8 trajectories"),
+        (["--seed=-1"], "seed must be at least 0"),
+        (["--policy.action-tokens", "100000"], "set action_tokens lower"),
+        (["--reward.dense=progress", "--reward.model.epochs=3"], "does nothing in dense reward"),
+        (["--swap.explore-steps=0", "--reward.dense=progress"], "does nothing in a loop that"),
+    ],
+)
+def test_numbers_that_make_no_sense(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "run"
+    assert said in refused(capsys, "train", "demo", *words, "--output", str(target))
+    assert not target.exists()
+
+
+def test_broken_model_folders(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from rewardswap.models.loading import model_folder
+
+    base = ["train", "demo", *SMALL, "--output", str(tmp_path / "run"), "--policy.model"]
+    for name, content in (
+        ("model.safetensors", b"garbage"),
+        ("chat_template.jinja", b"{% for %}"),
+        ("config.json", b"{}"),
+    ):
+        folder = tmp_path / name.split(".")[0]
+        shutil.copytree(model_folder("base-agent"), folder)
+        (folder / name).write_bytes(content)
+        assert str(folder) in refused(capsys, *base, str(folder))
+    assert not (tmp_path / "run").exists()
+
+
+def test_evaluations_refuse_before_they_play(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "temperature must be" in refused(capsys, "eval", "--temperature", "nan")
+    assert "no file in a folder" in refused(capsys, "eval", "--output", str(tmp_path))
+
+
+def test_a_small_training_split_repeats_tasks_under_further_indices(tmp_path: Path) -> None:
+    words = [word for word in SMALL if not word.startswith("--reward")]
+    words += ["--env.generated-games=12", "--env.turn-limit=12", "--reward.trajectories=240"]
+    main(["train", "demo", *words, "--output", str(tmp_path / "run")])
+    assert (tmp_path / "run" / "prm.json").exists()
 
 
 def test_sizes_that_alpha_does_not_divide(capsys: pytest.CaptureFixture[str]) -> None:

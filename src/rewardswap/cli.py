@@ -20,6 +20,7 @@ from rich.console import Console
 
 from rewardswap.configuration import EnvironmentConfig, Run, unknown
 from rewardswap.evaluation import Evaluation
+from rewardswap.methods import METHODS
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import LOOP_SECTIONS, read_run
 
@@ -80,10 +81,26 @@ def train(words: list[str], console: Console) -> None:
         return
     start = _starting_run(words[0])
     run = parse(Run, start, words[1:], f"rewardswap train {words[0]}")
-    idle = [w for w in words[1:] if w.startswith(tuple(f"--{s}." for s in LOOP_SECTIONS))]
-    if idle and run.loop != "rspo":
-        raise UsageError(f"{idle[0]} does nothing in loop {run.loop!r}")
+    _refuse_idle(run, words[1:])
     _train(run, console)
+
+
+def _refuse_idle(run: Run, words: Sequence[str]) -> None:
+    """A setting that is named and would do nothing is a mistake."""
+    reasons = {
+        f"loop {run.loop!r}": LOOP_SECTIONS if run.loop != "rspo" else (),
+        "a loop that does not explore": () if run.swap.explore_steps else ("reward",),
+        f"dense reward {run.reward.dense!r}": (
+            ()
+            if run.reward.dense == "learned"
+            else ("reward.model", "reward.trajectories", "reward.group", "reward.temperatures")
+        ),
+        "official games": () if run.env.games is None else ("env.generated",),
+    }
+    for reason, sections in reasons.items():
+        for word in words:
+            if word.startswith(tuple(f"--{section}" for section in sections)):
+                raise UsageError(f"{word.split('=')[0]} does nothing in {reason}")
 
 
 def demo(words: list[str], console: Console) -> None:
@@ -97,6 +114,10 @@ def evaluate(words: list[str], console: Console) -> None:
     from rewardswap.screen import evaluation_table
     from rewardswap.session import make_stage
 
+    if not 0 <= run.temperature < float("inf"):
+        raise UsageError(f"temperature must be a number from 0 on, got {run.temperature}")
+    if run.output is not None and (run.output.is_dir() or not run.output.parent.is_dir()):
+        raise UsageError(f"--output {run.output} is no file in a folder that exists")
     stage = checked(
         lambda: make_stage(
             run.env,
@@ -120,6 +141,15 @@ def make_base_agent(words: list[str], console: Console) -> None:
     checked(lambda: run(config, console))
 
 
+def methods(words: list[str], console: Console) -> None:
+    """List the methods that a loop can wrap, with their papers."""
+    for name, make in METHODS.items():
+        module = sys.modules[make.__module__]
+        first, *rest = (module.__doc__ or "").strip().splitlines()
+        paper = next((line for line in rest if line.startswith("Paper:")), "")
+        console.print(f"{name:10} {first} {paper}", highlight=False, markup=False)
+
+
 def recipes(words: list[str], console: Console) -> None:
     """List the recipes."""
     for name, make in RECIPES.items():
@@ -132,6 +162,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "eval": evaluate,
     "demo": demo,
     "sft": make_base_agent,
+    "methods": methods,
     "recipes": recipes,
 }
 
@@ -145,8 +176,12 @@ def _train(run: Run, console: Console) -> None:
     try:
         training.execute(Screen(console))
     except RunStoppedError as error:
-        sys.stderr.write(f"rewardswap: {error}\nthe record so far is in {training.folder.path}\n")
+        sys.stderr.write(f"rewardswap: {error}; the record so far is in {training.folder.path}\n")
         raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        path = training.folder.path
+        sys.stderr.write(f"rewardswap: stopped by hand; the record so far is in {path}\n")
+        raise SystemExit(130) from None
 
 
 def _starting_run(name: str) -> Run:
@@ -207,7 +242,8 @@ def _first_reason(text: str) -> str:
     """What tyro's framed message says, in one line."""
     lines = [line.strip(" │╭╮╰╯─-") for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith("For full helptext")]
-    return " ".join(said) or "the settings could not be read"
+    text = " ".join(said) or "the settings could not be read"
+    return text.removeprefix("Value error ").removeprefix("Error parsing Run: ")
 
 
 def _usage() -> str:

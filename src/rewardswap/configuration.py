@@ -1,8 +1,9 @@
 """A run as one frozen value: every setting, its unit, its default, whose choice it is."""
 
 import difflib
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -42,7 +43,9 @@ class EnvironmentConfig:
     @property
     def turns(self) -> int:
         """The turn cap in force, in turns."""
-        return self.turn_limit or (12 if self.games is None else 50)
+        if self.turn_limit is not None:
+            return self.turn_limit
+        return 12 if self.games is None else 50
 
     @property
     def panel_split(self) -> str:
@@ -92,6 +95,10 @@ class PolicyConfig:
             gradient_clip=self.gradient_clip,
             temperature=self.temperature,
         )
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be in [0, 1), got {list(self.betas)}")
+        if not self.weight_decay >= 0:
+            raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,9 @@ class Run:
     """Used by loop rspo only."""
 
     def __post_init__(self) -> None:
+        _finite(self)
         _at_least(1, threads=self.threads, updates=self.updates)
+        _at_least(0, seed=self.seed)
         if self.evaluation_temperature < 0:
             raise ValueError(
                 f"evaluation_temperature must be at least 0, got {self.evaluation_temperature}"
@@ -177,7 +186,9 @@ class Run:
             raise ValueError(unknown("method", self.method, METHODS))
         smallest = self.batch.tasks * self.batch.group_size
         if self.loop == "rspo":
-            smallest = self.swap.split(self.batch)[1] or smallest
+            tasks, replayed = self.swap.split(self.batch)
+            fresh = tasks * self.batch.group_size
+            smallest = min(fresh, replayed) if replayed else fresh
         if self.policy.minibatches > smallest:
             raise ValueError(
                 f"policy.minibatches {self.policy.minibatches} is larger than the {smallest} "
@@ -191,6 +202,16 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"unknown {what} {name!r}{hint} Known: {', '.join(names)}"
+
+
+def _finite(settings: object, where: str = "") -> None:
+    """Raise ValueError for a number that is not finite, naming its setting."""
+    for name, value in vars(settings).items():
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(n, float) and not math.isfinite(n) for n in numbers):
+            raise ValueError(f"{where}{name} must be a finite number, got {value}")
+        if is_dataclass(value) and not isinstance(value, type):
+            _finite(value, f"{where}{name}.")
 
 
 def _at_least(bound: int, **settings: int) -> None:

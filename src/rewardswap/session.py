@@ -34,7 +34,7 @@ from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.trainer import Phase, RunStoppedError, Trainer
+from rewardswap.trainer import Phase, RunStoppedError, Trainer, episode_requests
 from rewardswap.types import Group, Trajectory
 
 HELD_OUT_GAMES = 400
@@ -109,17 +109,25 @@ def make_stage(
             f"env.evaluation_games is {env.evaluation_games}, but split {env.panel_split!r} has "
             f"{len(panel.tasks)} games"
         )
+    sampling = SamplingParams(
+        temperature=temperature,
+        max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
+    )
+    engine = HuggingFaceEngine(language_model.model, language_model.end_token_ids)
+    if sampling.max_tokens >= engine.context_limit:
+        raise ValueError(
+            f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "
+            f"model's context of {engine.context_limit}; set action_tokens lower"
+        )
     return Stage(
         world=world,
         panel=panel,
         language_model=language_model,
-        engine=HuggingFaceEngine(language_model.model, language_model.end_token_ids),
+        engine=engine,
         context=ChatContext(
             language_model.tokenizer, world.instructions, language_model.end_token_ids
         ),
-        sampling=SamplingParams(
-            temperature=temperature, max_tokens=action_tokens or language_model.action_tokens
-        ),
+        sampling=sampling,
     )
 
 
@@ -205,11 +213,7 @@ class Training:
         count = max(1, config.trajectories // (config.group_size * shares))
         trajectories: list[Trajectory] = []
         for number, temperature in enumerate(config.temperatures):
-            requests = [
-                EpisodeRequest(task, n)
-                for task in stream.draw(count)
-                for n in range(config.group_size)
-            ]
+            requests = episode_requests(stream.draw(count), config.group_size)
             played = self.stage.play(requests, derived_seed(seed, number), 0, temperature)
             trajectories += played.trajectories
         screen.collected(trajectories)

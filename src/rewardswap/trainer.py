@@ -105,7 +105,7 @@ class Trainer:
         drawn = self._streams[role].draw(tasks)
         loop = self.loop if role == "explorer" else 0
         seed = derived_seed(self.seed, role, loop)
-        played = self.play(_requests(drawn, group_size), seed, self.policy.version, None)
+        played = self.play(episode_requests(drawn, group_size), seed, self.policy.version, None)
         self._check_failures(played.failures, tasks * group_size)
         groups = _grouped(drawn, group_size, played.trajectories)
         self.counters.update(
@@ -114,6 +114,8 @@ class Trainer:
             failed_episodes=len(played.failures),
             dropped_groups=tasks - len(groups),
         )
+        if not groups:
+            raise RunStoppedError(f"none of {tasks} groups kept two of its {group_size} episodes")
         seconds = time.monotonic() - started
         metrics = {
             **_rollout_metrics(groups),
@@ -228,6 +230,13 @@ class Trainer:
     def _optimize(self, batch: Batch, read: Bool[Tensor, "B"], replay_share: float) -> Metrics:
         """One pass over the batch; metrics are means over its optimizer steps."""
         totals: Counter[str] = Counter()
+        for kind in (batch.replayed, ~batch.replayed):
+            count = len(torch.unique(batch.trajectory[kind]))
+            if 0 < count < self.minibatches:
+                raise RunStoppedError(
+                    f"{count} trajectories of one kind are left for {self.minibatches} "
+                    "minibatches; set policy.minibatches lower"
+                )
         for rows in minibatches(batch, self.minibatches):
             part = self.algorithm.weigh(batch.take(rows), replay_share)
             part = part.take(torch.nonzero(read[rows])[:, 0])
@@ -265,7 +274,8 @@ def label(group: Group, source: RewardSource) -> Group:
     return group.with_rewards({**group.rewards, source.name: reward}, reward)
 
 
-def _requests(tasks: Sequence[Task], group_size: int) -> list[EpisodeRequest]:
+def episode_requests(tasks: Sequence[Task], group_size: int) -> list[EpisodeRequest]:
+    """`group_size` episodes of each task; a task that is named twice gets further indices."""
     seen: Counter[str] = Counter()
     requests: list[EpisodeRequest] = []
     for task in tasks:

@@ -46,8 +46,11 @@ class RewardSwap:
     """Most trajectories in the buffer (ours; it lives for one loop)."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.alpha < 1:
-            raise ValueError(f"alpha must be in [0, 1), got {self.alpha}")
+        if not 0 <= self.alpha <= 0.5:
+            raise ValueError(
+                f"alpha must be between 0 and 1/2, got {self.alpha}: a harvest of (1 - alpha) B "
+                "tasks never fills a larger share"
+            )
         if self.learn_steps < 1 or self.explore_steps < 0:
             raise ValueError(
                 f"learn_steps must be at least 1 and explore_steps at least 0, "
@@ -57,6 +60,10 @@ class RewardSwap:
             raise ValueError(
                 f"{self.explore_steps} explore_steps do nothing at alpha = 0: nothing is replayed; "
                 "set alpha above 0 or explore_steps to 0"
+            )
+        if self.explorer_learning_rate is not None and not self.explorer_learning_rate > 0:
+            raise ValueError(
+                f"explorer_learning_rate must be above 0, got {self.explorer_learning_rate}"
             )
         if self.explorer_learning_rate is not None and not self.explore_steps:
             raise ValueError("explorer_learning_rate does nothing at explore_steps = 0")
@@ -68,6 +75,8 @@ class RewardSwap:
         buffer is too small for one update.
         """
         exact = Fraction(self.alpha).limit_denominator(10_000)
+        if self.alpha and not exact:
+            raise ValueError(f"alpha = {self.alpha} is below 1/10000; set it to 0 for no replay")
         share = exact * batch.tasks
         if share.denominator != 1:
             below = batch.tasks // exact.denominator * exact.denominator

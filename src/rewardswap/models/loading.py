@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
@@ -69,7 +70,7 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
     if not tokenizer.chat_template:

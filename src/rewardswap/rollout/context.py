@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from rewardswap.types import IntArray
@@ -64,10 +65,14 @@ class ChatContext:
         return [*system, {"role": "user", "content": observation}]
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The chat up to the header of the next action, as text."""
-        text: str = self.tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=True
-        )
+        """The chat up to the header of the next action, as text; ValueError for a bad template."""
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True
+            )
+        except TemplateError as error:
+            name = self.tokenizer.name_or_path
+            raise ValueError(f"the chat template of {name!r} cannot be used: {error}") from error
         return text
 
     def tokens(self, text: str) -> IntArray:

@@ -137,7 +137,8 @@ class _Party:
             raise ValueError(
                 f"the first prompt of task {request.task.id!r} has {conversation.token_count} "
                 f"tokens; with an action it does not fit the context of "
-                f"{self.engine.context_limit} tokens; use a model with a longer one"
+                f"{self.engine.context_limit} tokens; take fewer action "
+                "tokens or a model with a longer context"
             )
         session = f"{self.play_number}-{number}"
         return _Episode(number, request, session, environment, observation, conversation)

@@ -1,0 +1,105 @@
+"""Every loop learns a toy world from nothing on a CPU."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+from made import small_llama
+from rewardswap.envs.corridor import CorridorWorld
+from rewardswap.loops.on_policy import on_policy
+from rewardswap.loops.rspo import Batch, RewardSwap, rspo
+from rewardswap.methods import METHODS
+from rewardswap.models.policy import Policy
+from rewardswap.replay import ReplayBuffer
+from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.rule import ProgressReward
+from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.trainer import Trainer
+
+WORLD = CorridorWorld()
+WORDS = ["<end>", "<user>", "<agent>", "<unk>", "east", "west", "here", "room", "light", *"123456"]
+
+
+def corridor_tokenizer() -> PreTrainedTokenizerFast:
+    inner = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="<unk>"))
+    inner.pre_tokenizer = WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token="<end>", unk_token="<unk>"
+    )
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if m.role == 'user' %}<user> {{ m.content }} "
+        "{% else %}<agent> {{ m.content }} <end> {% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}<agent> {% endif %}"
+    )
+    return tokenizer
+
+
+def trainer_for(method: str) -> Trainer:
+    torch.set_num_threads(1)
+    config = small_llama().config
+    config.vocab_size, config.initializer_range = len(WORDS), 0.1
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = LlamaForCausalLM(config).eval()
+    engine = HuggingFaceEngine(model, [0])
+    context = ChatContext(corridor_tokenizer(), "")
+
+    def played(
+        requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
+    ) -> Played:
+        return play(
+            requests,
+            WORLD,
+            engine,
+            context,
+            sampling=SamplingParams(max_tokens=2),
+            seed=seed,
+            policy_version=version,
+            turn_limit=WORLD.turn_limit,
+        )
+
+    policy = Policy(model, make_optimizer=lambda m: torch.optim.AdamW(m.parameters(), lr=0.01))
+    return Trainer(
+        policy=policy,
+        play=played,
+        algorithm=replace(METHODS[method]()),
+        training_tasks=WORLD.tasks("train"),
+        seed=0,
+        minibatches=2,
+    )
+
+
+def success(trainer: Trainer) -> float:
+    """Share of the held-out walks that are won, 8 episodes each."""
+    requests = [EpisodeRequest(task, n) for task in WORLD.tasks("held_out") for n in range(8)]
+    trajectories = trainer.play(requests, 99, 0, None).trajectories
+    return sum(t.success for t in trajectories) / len(trajectories)
+
+
+@pytest.mark.parametrize("loop", ["on_policy", "rspo"])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_corridor_is_solved(method: str, loop: str) -> None:
+    trainer = trainer_for(method)
+    assert success(trainer) < 0.5
+    if loop == "on_policy":
+        on_policy(trainer, updates=40, tasks=8, group_size=8, reward=OutcomeReward())
+    else:
+        rspo(
+            trainer,
+            RewardSwap(explore_steps=2, learn_steps=2),
+            Batch(8, 8),
+            updates=20,
+            dense=ProgressReward(),
+            outcome=OutcomeReward(),
+            buffer=ReplayBuffer(512, seed=0),
+        )
+    assert success(trainer) > 0.9
