@@ -3,9 +3,9 @@
 import difflib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods import METHODS
@@ -204,9 +204,10 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}{hint} Known: {', '.join(names)}"
 
 
-def _finite(settings: object, where: str = "") -> None:
+def _finite(settings: Any, where: str = "") -> None:
     """Raise ValueError for a number that is not finite, naming its setting."""
-    for name, value in vars(settings).items():
+    for name in (setting.name for setting in fields(settings)):
+        value = getattr(settings, name)
         numbers = value if isinstance(value, tuple) else (value,)
         if any(isinstance(n, float) and not math.isfinite(n) for n in numbers):
             raise ValueError(f"{where}{name} must be a finite number, got {value}")
