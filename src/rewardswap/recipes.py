@@ -12,8 +12,8 @@ def demo() -> Run:
     """RSPO around GRPO with the shipped small agent in generated rooms: minutes on 2 cores."""
     return Run(
         recipe="demo",
-        updates=84,
-        policy=PolicyConfig(learning_rate=3e-4, betas=(0.9, 0.95), minibatches=4),
+        updates=108,
+        policy=PolicyConfig(learning_rate=3e-4, betas=(0.9, 0.95), minibatches=2),
         batch=Batch(tasks=8, group_size=8),
         loss=LossConfig(average="trajectory", kl_coefficient=0.0),
         swap=RewardSwap(),
