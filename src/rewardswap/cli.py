@@ -112,7 +112,7 @@ def evaluate(words: list[str], console: Console) -> None:
     """Evaluate a model on a fixed panel of games."""
     run = parse(EvaluationRun, EvaluationRun(), words, "rewardswap eval")
     from rewardswap.screen import evaluation_table
-    from rewardswap.session import make_stage
+    from rewardswap.stage import make_stage
 
     if not 0 <= run.temperature < float("inf"):
         raise UsageError(f"temperature must be a number from 0 on, got {run.temperature}")

@@ -1,24 +1,21 @@
-"""A run put together: world, model, engine, trainer; and what it does from start to end."""
+"""A training run from start to end: everything is built first, then it is executed."""
 
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
 
 from rewardswap.algorithm import Algorithm, CenteredClip, token_mean, trajectory_mean
-from rewardswap.configuration import EnvironmentConfig, Run
-from rewardswap.envs.alfworld.generator import GeneratedWorld
-from rewardswap.envs.alfworld.world import AlfworldWorld, GameWorld
-from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
+from rewardswap.configuration import Run
+from rewardswap.evaluation import Evaluation, assert_disjoint
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import rspo
 from rewardswap.methods import METHODS
-from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.policy import Metrics, Policy
 from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
@@ -26,109 +23,13 @@ from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.rule import ProgressReward
-from rewardswap.rollout.context import ChatContext
-from rewardswap.rollout.engine import SamplingParams
-from rewardswap.rollout.episodes import EpisodeRequest, Played, play
-from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
+from rewardswap.stage import Stage, make_stage
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.trainer import Phase, RunStoppedError, Trainer, episode_requests
 from rewardswap.types import Group, Trajectory
-
-HELD_OUT_GAMES = 400
-"""Size of the generated held-out split where no number is set: standard error below .025."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A world, a panel of its games, and a model that can play them."""
-
-    world: GameWorld
-    panel: Panel
-    language_model: LanguageModel
-    engine: HuggingFaceEngine
-    context: ChatContext
-    sampling: SamplingParams
-
-    def play(
-        self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
-    ) -> Played:
-        """Play episodes with the model as it is."""
-        sampling = self.sampling
-        if temperature is not None:
-            sampling = replace(sampling, temperature=temperature)
-        return play(
-            requests,
-            self.world,
-            self.engine,
-            self.context,
-            sampling=sampling,
-            seed=seed,
-            policy_version=version,
-            turn_limit=self.world.turn_limit,
-        )
-
-    def evaluate(self, seed: int, temperature: float) -> Evaluation:
-        """Play every game of the panel once, with the same random keys whatever the model."""
-        requests = [EpisodeRequest(task, 0) for task in self.panel.tasks]
-        played = self.play(requests, derived_seed(seed, "evaluation"), 0, temperature)
-        failed = tuple(failure.task for failure in played.failures)
-        return Evaluation(self.panel, temperature, tuple(played.trajectories), failed)
-
-
-def make_world(env: EnvironmentConfig, wording: Literal["full", "short"]) -> GameWorld:
-    """The official games of a folder, or freshly generated ones."""
-    if env.games is not None:
-        return AlfworldWorld(env.games, style=wording, turn_limit=env.turns)
-    return GeneratedWorld(
-        seed=env.generated_seed,
-        train=env.generated_games,
-        held_out=env.evaluation_games or HELD_OUT_GAMES,
-        style=wording,
-        turn_limit=env.turns,
-    )
-
-
-def make_stage(
-    env: EnvironmentConfig,
-    model: str,
-    *,
-    device: str,
-    temperature: float,
-    action_tokens: int | None,
-) -> Stage:
-    """Everything that playing needs. Raises ValueError naming what is missing and the way out."""
-    language_model = load_language_model(model, device)
-    world = make_world(env, env.wording or language_model.wording)
-    tasks = world.tasks(env.panel_split)
-    panel = Panel(env.panel_split, tuple(tasks[: env.evaluation_games]))
-    if env.evaluation_games is not None and len(panel.tasks) < env.evaluation_games:
-        raise ValueError(
-            f"env.evaluation_games is {env.evaluation_games}, but split {env.panel_split!r} has "
-            f"{len(panel.tasks)} games"
-        )
-    sampling = SamplingParams(
-        temperature=temperature,
-        max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
-    )
-    engine = HuggingFaceEngine(language_model.model, language_model.end_token_ids)
-    if sampling.max_tokens >= engine.context_limit:
-        raise ValueError(
-            f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "
-            f"model's context of {engine.context_limit}; set action_tokens lower"
-        )
-    return Stage(
-        world=world,
-        panel=panel,
-        language_model=language_model,
-        engine=engine,
-        context=ChatContext(
-            language_model.tokenizer, world.instructions, language_model.end_token_ids
-        ),
-        sampling=sampling,
-    )
 
 
 class Training:
