@@ -203,9 +203,27 @@ def test_rows_without_advantage_change_nothing_but_the_averages() -> None:
             trainer.update(trainer.collect("learn", 5, 4), OutcomeReward(), "learn")
         results.append(parameters(trainer))
         read.append([row[1]["rows_without_gradient"] for row in record.rows])
+        # near ln 30 = 3.4 nats, however few rows are read
+        assert all(row[1]["entropy"] > 2.0 for row in record.rows)
     assert sum(read[0]) > 0
     assert sum(read[1]) == 0
     torch.testing.assert_close(results[0], results[1], atol=1e-6, rtol=0)
+
+
+def test_the_agents_learning_rate_follows_its_updates_and_the_explorers_does_not() -> None:
+    record = Record()
+    trainer = trainer_of(MadePlay(), record, learning_rate=lambda updates: 0.01 / (1 + updates))
+    run_rspo(trainer, RewardSwap(1, 2, 1 / 4, 0.5), Batch(4, 4), updates=3)
+    rates = [(phase, round(metrics["learning_rate"], 6)) for phase, metrics, _ in record.rows]
+    assert rates == [
+        ("explore", 0.5),
+        ("harvest", 0.5),
+        ("learn", 0.01),
+        ("learn", 0.005),
+        ("explore", 0.5),
+        ("harvest", 0.5),
+        ("learn", round(0.01 / 3, 6)),
+    ]
 
 
 def test_a_reference_is_asked_for_when_the_method_needs_one() -> None:
