@@ -7,15 +7,9 @@ import pytest
 import torch
 
 from made import made_group, small_policy
-from rewardswap.algorithm import (
-    Algorithm,
-    CenteredClip,
-    effective_sample_size,
-    token_mean,
-    trajectory_mean,
-)
-from rewardswap.methods import METHODS
-from rewardswap.methods.grpo import group_relative_advantage, grpo
+from rewardswap.algorithm import Algorithm, effective_sample_size
+from rewardswap.choices import CenteredClip, token_mean, trajectory_mean
+from rewardswap.methods.grpo import GRPO
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.policy import TokenScores
 
@@ -58,7 +52,7 @@ def test_grpo_advantages_by_hand() -> None:
     group = group.with_rewards({}, torch.zeros(4, 3))
     reward = torch.zeros(4, 3)
     reward[0, 0], reward[3, 1] = 1.0, 1.0
-    (advantage,) = group_relative_advantage([group.with_rewards({}, reward)])
+    (advantage,) = GRPO().algorithm().advantage([group.with_rewards({}, reward)])
     # mean .5, unbiased standard deviation sqrt(4 x .25 / 3) = .57735: +-.5 / .57735 = +-.86603
     assert advantage[:, 0].tolist() == pytest.approx(
         [0.86602, -0.86602, -0.86602, 0.86602], abs=1e-4
@@ -70,15 +64,15 @@ def test_a_long_trajectory_does_not_weigh_more_in_the_baseline() -> None:
     # fault 13: a short success and a long failure have baseline .5, not a row-weighted one
     group = made_group(outcomes=(1.0, 0.0))
     reward = torch.tensor([[0.0, 1.0], [0.0, 0.0]])
-    (advantage,) = group_relative_advantage([group.with_rewards({}, reward)])
+    (advantage,) = GRPO().algorithm().advantage([group.with_rewards({}, reward)])
     assert float(advantage[0, 0]) == pytest.approx(-float(advantage[1, 0]))
 
 
 def test_replayed_loss_by_hand() -> None:
     # pi_B = .5 and .5, pi_old = .25 and .5, pi_theta = .2 and .8 of the two tokens
     batch = two_token_batch([2 * HALF, HALF], [HALF, HALF], [1.0, 1.0], replayed=True)
-    batch = grpo().weigh(batch, 1 / 8)
-    value, metrics = grpo().loss(scores_of([math.log(0.2), math.log(0.8)]), batch)
+    batch = GRPO().algorithm().weigh(batch, 1 / 8)
+    value, metrics = GRPO().algorithm().loss(scores_of([math.log(0.2), math.log(0.8)]), batch)
     # token 1: q = .4, c = .5, bounds .3 .. .7: loss -.4
     # token 2: q = 1.6, c = 1, bounds .8 .. 1.2, clipped above: loss -1.2
     assert float(value.detach()) == pytest.approx(-(0.4 + 1.2) / 2)
@@ -92,14 +86,14 @@ def test_at_theta_old_no_replayed_token_is_clipped_and_with_the_inverse_centre_m
     gap = torch.randn(200, generator=stream) * 0.3
     behavior = (torch.tensor(old) - gap).tolist()
     signs = torch.where(torch.rand(200, generator=stream) > 0.5, 1.0, -1.0).tolist()
-    batch = grpo().weigh(two_token_batch(old, behavior, signs, replayed=True), 1 / 8)
-    _, metrics = grpo().loss(scores_of(old), batch)
+    batch = GRPO().algorithm().weigh(two_token_batch(old, behavior, signs, replayed=True), 1 / 8)
+    _, metrics = GRPO().algorithm().loss(scores_of(old), batch)
     assert metrics["clip_low_share"] == metrics["clip_high_share"] == 0
 
     def inverted(center: torch.Tensor, part: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         return CenteredClip()(1 / center, part)
 
-    _, wrong = replace(grpo(), clip=inverted).loss(scores_of(old), batch)
+    _, wrong = replace(GRPO().algorithm(), clip=inverted).loss(scores_of(old), batch)
     # spec: 37 % of the gradients are dead at a log-prob gap of standard deviation .3
     assert 0.25 < wrong["clip_low_share"] + wrong["clip_high_share"] < 0.5
 
@@ -109,9 +103,9 @@ def test_on_policy_the_replayed_formula_is_the_plain_one_to_the_bit() -> None:
     old = [-1.0, -0.4, -1.5]
     results = []
     for replayed in (False, True):
-        batch = grpo().weigh(two_token_batch(old, old, advantage, replayed), 1 / 8)
+        batch = GRPO().algorithm().weigh(two_token_batch(old, old, advantage, replayed), 1 / 8)
         scores = scores_of(values)
-        value, _ = grpo().loss(scores, batch)
+        value, _ = GRPO().algorithm().loss(scores, batch)
         value.backward()
         results.append((value.detach(), scores.logprob.grad))
     assert torch.equal(results[0][0], results[1][0])
@@ -121,7 +115,7 @@ def test_on_policy_the_replayed_formula_is_the_plain_one_to_the_bit() -> None:
 @pytest.mark.parametrize("reduction", [token_mean, trajectory_mean])
 def test_weights_of_fresh_and_replayed_rows(reduction: object) -> None:
     groups = [made_group("a", (0.0, 1.0)), replace(made_group("b", (1.0, 0.0)), replayed=True)]
-    algorithm = Algorithm(advantage=group_relative_advantage, reduction=reduction)
+    algorithm = Algorithm(advantage=GRPO().algorithm().advantage, reduction=reduction)
     weights = algorithm.weigh(collate(groups), 0.25).weights["policy"]
     stored = torch.tensor([False, False, True, True])
     assert float(weights[~stored].sum()) == pytest.approx(0.75)
@@ -132,7 +126,7 @@ def test_weights_of_fresh_and_replayed_rows(reduction: object) -> None:
 
 def test_the_loss_does_not_read_masked_places() -> None:
     batch = two_token_batch([-1.0, -0.4], [-1.0, -0.5], [1.0, -0.5], replayed=True)
-    algorithm = grpo(kl_coefficient=0.1)
+    algorithm = GRPO(kl_coefficient=0.1).algorithm()
     columns = {**batch.columns, "reference_logprob": torch.tensor([[0.0, -1.1, -0.3]])}
     results = []
     for garbage in (0.0, float("nan"), 1.0, -1e9):
@@ -155,7 +149,7 @@ def test_the_loss_does_not_read_masked_places() -> None:
 def test_the_gradient_of_the_reference_term_pulls_towards_the_reference() -> None:
     batch = two_token_batch([-1.0], [-1.0], [0.0])
     columns = {**batch.columns, "reference_logprob": torch.tensor([[0.0, -0.2]])}
-    algorithm = grpo(kl_coefficient=0.1)
+    algorithm = GRPO(kl_coefficient=0.1).algorithm()
     scores = scores_of([-1.0])
     value, _ = algorithm.loss(scores, algorithm.weigh(replace(batch, columns=columns), 0.0))
     value.backward()
@@ -198,14 +192,9 @@ def test_row_layout_changes_neither_loss_nor_gradient() -> None:
             group = group.with_column(name, zeros - 3.0 * group.token_mask)
         batch = collate([group.with_column("advantage", advantage)])
         policy = small_policy()
-        algorithm = replace(grpo(), reduction=trajectory_mean)
+        algorithm = replace(GRPO().algorithm(), reduction=trajectory_mean)
         metrics = policy.step(algorithm.weigh(batch, 0.0), algorithm.loss)
         after = torch.cat([p.detach().flatten() for p in policy.model.parameters()])
         gradients.append((metrics["loss"], after))
     assert gradients[0][0] == pytest.approx(gradients[1][0], abs=1e-6)
     torch.testing.assert_close(gradients[0][1], gradients[1][1], atol=2e-6, rtol=0)
-
-
-def test_every_method_makes_an_algorithm() -> None:
-    for make in METHODS.values():
-        assert isinstance(make(kl_coefficient=0.0), Algorithm)

@@ -14,8 +14,9 @@ ALLOWED = {
     "core": set(),
     "types": set(),
     "seams": {"types", "models"},
-    "algorithm": {"types", "seams", "core", "models"},
-    "methods": {"types", "seams", "core", "algorithm", "models"},
+    "choices": {"types", "seams", "core", "models"},
+    "algorithm": {"types", "seams", "core", "models", "choices"},
+    "methods": {"types", "seams", "core", "algorithm", "models", "choices"},
     "models": {"types", "core", "envs"},  # the small agent's words are those of its world
     "envs": {"types"},
     "rollout": {"types", "envs"},
@@ -23,8 +24,18 @@ ALLOWED = {
     "replay": {"types"},
     "statistics": set(),
     "report": {"statistics"},
-    "loops": {"trainer", "replay", "rewards"},
-    "trainer": {"types", "algorithm", "models", "rewards", "rollout", "task_stream"},
+    "loops": {"trainer", "replay", "rewards", "types", "seams", "core"},
+    "collection": {"types", "models", "rollout"},
+    "trainer": {
+        "types",
+        "seams",
+        "algorithm",
+        "collection",
+        "models",
+        "rewards",
+        "rollout",
+        "task_stream",
+    },
 }
 OUTSIDE = {"core": {"torch", "jaxtyping"}, "envs": set()}
 

@@ -12,7 +12,7 @@ from rewardswap.cli import main
 
 ARCHIVE = Path(__file__).parents[2] / "shared" / "alfworld" / "json_2.1.1.tar.xz"
 SMALL = [
-    "--updates=2",
+    "--budget=2",
     "--env.evaluation-games=6",
     "--env.generated-games=40",
     "--env.turn-limit=8",

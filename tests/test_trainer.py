@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from made import MadePlay, made_trajectory, small_policy
+from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import Batch, RewardSwap, rspo
-from rewardswap.methods.grpo import grpo
-from rewardswap.models.policy import Metrics
+from rewardswap.methods.grpo import GRPO
+from rewardswap.models.learner import Metrics
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
@@ -34,7 +35,7 @@ def trainer_of(play: Any, record: Record | None = None, **settings: Any) -> Trai
     return Trainer(
         policy=small_policy(),
         play=play,
-        algorithm=settings.pop("algorithm", grpo()),
+        algorithm=settings.pop("algorithm", GRPO().algorithm()),
         training_tasks=TASKS,
         seed=3,
         report=record or Record(),
@@ -52,7 +53,7 @@ def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> 
         trainer,
         swap,
         batch,
-        updates=updates,
+        budget=Budget(updates),
         dense=ProgressReward(),
         outcome=OutcomeReward(),
         buffer=buffer,
@@ -63,7 +64,7 @@ def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> 
 def test_alpha_zero_without_exploring_is_the_base_method_to_the_bit() -> None:
     records = Record(), Record()
     plain, swapped = (trainer_of(MadePlay(), record, minibatches=2) for record in records)
-    on_policy(plain, updates=5, tasks=3, group_size=4, reward=OutcomeReward())
+    on_policy(plain, budget=Budget(5), tasks=3, group_size=4, reward=OutcomeReward())
     run_rspo(swapped, RewardSwap(explore_steps=0, alpha=0.0), Batch(3, 4), updates=5)
     assert torch.equal(parameters(plain), parameters(swapped))
     assert plain.play.calls == swapped.play.calls
@@ -194,7 +195,11 @@ def test_rows_without_advantage_change_nothing_but_the_averages() -> None:
     results, read = [], []
     for coefficient in (None, 1e-30):
         record = Record()
-        algorithm = grpo() if coefficient is None else grpo(kl_coefficient=coefficient)
+        algorithm = (
+            GRPO().algorithm()
+            if coefficient is None
+            else GRPO(kl_coefficient=coefficient).algorithm()
+        )
         trainer = trainer_of(
             MadePlay(), record, algorithm=algorithm, reference=small_policy(), minibatches=2
         )
@@ -228,7 +233,7 @@ def test_the_agents_learning_rate_follows_its_updates_and_the_explorers_does_not
 
 def test_a_reference_is_asked_for_when_the_method_needs_one() -> None:
     with pytest.raises(ValueError, match="reference"):
-        trainer_of(MadePlay(), algorithm=grpo(kl_coefficient=0.1))
+        trainer_of(MadePlay(), algorithm=GRPO(kl_coefficient=0.1).algorithm())
 
 
 def failing(count: int) -> Callable[..., Played]:

@@ -1,84 +1,38 @@
 """A proximal policy-gradient method as a value: one choice per seam, and the loss they make."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from rewardswap.core.clipping import clip_bounds
+from rewardswap.choices import (
+    CenteredClip,
+    ClippedRatio,
+    RewardDivergence,
+    keep_all,
+    token_level,
+    token_mean,
+)
 from rewardswap.core.divergences import k3
-from rewardswap.core.ratios import log_ratio, replay_ratio
-from rewardswap.core.reductions import token_mean_weights, trajectory_mean_weights, weighted_sum
-from rewardswap.core.surrogates import ppo_clip
+from rewardswap.core.ratios import ImportanceCap, cap_importance, log_ratio, replay_ratio
+from rewardswap.core.reductions import weighted_sum
+from rewardswap.core.segments import masked_fill_zero
 from rewardswap.models.batching import Batch
-from rewardswap.models.policy import Metrics, TokenScores
+from rewardswap.models.learner import Metrics
+from rewardswap.models.policy import TokenScores
 from rewardswap.seams import (
     AdvantageEstimator,
     ClipRange,
+    CriticLoss,
     GroupFilter,
     LossTerm,
     RatioLevel,
     Reduction,
     Surrogate,
+    TokenRatios,
 )
-from rewardswap.types import Group
-
-
-def token_level(log_ratio: Float[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]:
-    """Every token keeps its own ratio (PPO, GRPO)."""
-    return log_ratio
-
-
-def token_mean(mask: Bool[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]:
-    """Every action token of the step counts the same."""
-    return token_mean_weights(mask)
-
-
-def trajectory_mean(mask: Bool[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]:
-    """Every trajectory counts the same, its action tokens among themselves."""
-    return trajectory_mean_weights(mask, batch.trajectory[:, None].expand(mask.shape))
-
-
-def keep_all(group: Group) -> bool:
-    """Every group stays; groups of equal returns have zero advantage and are counted."""
-    return True
-
-
-@dataclass(frozen=True)
-class CenteredClip:
-    """Bounds around the ratio's value before the first step, c = pi_old / pi_behavior.
-
-    RSPO, arXiv:2607.04713, Eq. 4: c - low .. c + high. On policy c = 1 and this is PPO's clip, so
-    one formula serves fresh and replayed rows. The multiplicative window c(1 - low) .. c(1 + high)
-    equals c times PPO's objective in pi_theta / pi_old (decoupled PPO) and is not the paper's.
-    """
-
-    low: float = 0.2
-    high: float = 0.2
-    window: Literal["additive", "multiplicative"] = "additive"
-
-    def __call__(
-        self, center: Float[Tensor, "B T"], batch: Batch
-    ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
-        return clip_bounds(center, self.low, self.high, self.window)
-
-
-@dataclass(frozen=True)
-class ReferenceDivergence:
-    """k3 estimate of KL(pi_theta || pi_reference) as a loss term.
-
-    On replayed rows the samples are the explorer's: there k3 is not an unbiased KL.
-    """
-
-    coefficient: float
-    name: str = "kl_reference"
-    columns: tuple[str, ...] = ("reference_logprob",)
-
-    def __call__(self, scores: TokenScores, batch: Batch) -> Float[Tensor, "B T"]:
-        return k3(log_ratio(scores.logprob, batch.column("reference_logprob"), batch.action_mask))
 
 
 @dataclass(frozen=True)
@@ -87,11 +41,37 @@ class Algorithm:
 
     advantage: AdvantageEstimator
     ratio_level: RatioLevel = token_level
-    clip: ClipRange = CenteredClip()
-    surrogate: Surrogate = ppo_clip
+    clip: ClipRange = field(default_factory=CenteredClip)
+    surrogate: Surrogate = field(default_factory=ClippedRatio)
     reduction: Reduction = token_mean
     terms: tuple[LossTerm, ...] = ()
     keep: GroupFilter = keep_all
+    collections: int = 1
+    """Most collections of one update: further ones fill the places of groups not kept."""
+    critic: CriticLoss | None = None
+    reward_divergence: RewardDivergence | None = None
+    importance_cap: ImportanceCap = "none"
+    """What happens to pi_old / pi_behavior of replayed rows above `importance_maximum`."""
+    importance_maximum: float = 2.0
+    mixing: Literal["weighted", "concatenated"] = "weighted"
+    """weighted: fresh and replayed rows are averaged apart, then mixed by alpha (the paper's
+    Eq. 1); concatenated: all rows are one average, whatever alpha is."""
+    behavior: Literal["trainer", "engine"] = "trainer"
+    """Whose log-probs of the sampled tokens are pi_behavior: a forward pass of the trainer, or
+    what the rollout engine sampled with."""
+    whole_trajectories: bool = False
+    """Whether ratio or surrogate read all rows of a trajectory: they stay in one micro-batch."""
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether log-probs of the start policy are read."""
+        columns = {name for term in self.terms for name in term.columns}
+        return "reference_logprob" in columns or self.reward_divergence is not None
+
+    @property
+    def entropy_gradient(self) -> bool:
+        """Whether a term needs the gradient of the entropy."""
+        return any(term.entropy_gradient for term in self.terms)
 
     def weigh(self, batch: Batch, replay_share: float) -> Batch:
         """Weights of one optimizer step: fresh rows sum to 1 - replay_share, replayed to it.
@@ -101,49 +81,58 @@ class Algorithm:
         """
         replayed = batch.action_mask & batch.replayed[:, None]
         fresh = batch.action_mask & ~batch.replayed[:, None]
-        if not replayed.any():
-            weights = self.reduction(fresh, batch)
-        elif not fresh.any():
-            weights = self.reduction(replayed, batch)
+        if self.mixing == "concatenated" or not (replayed.any() and fresh.any()):
+            weights = self.reduction(batch.action_mask, batch)
         else:
             weights = (1 - replay_share) * self.reduction(fresh, batch)
             weights = weights + replay_share * self.reduction(replayed, batch)
-        return batch.with_weights(dict.fromkeys(("policy", *(t.name for t in self.terms)), weights))
+        only_fresh = masked_fill_zero(weights, fresh)
+        terms = {term.name: weights if term.on_replay else only_fresh for term in self.terms}
+        return batch.with_weights({"policy": weights, **terms})
 
     def loss(self, scores: TokenScores, batch: Batch) -> tuple[Tensor, Metrics]:
         """Sum of the weighted losses of all terms, and the same weighted sums as metrics."""
-        old, behavior = batch.column("old_logprob"), batch.column("behavior_logprob")
-        center = log_ratio(old, behavior, batch.action_mask).exp()
-        moved = log_ratio(scores.logprob, old, batch.action_mask)
-        ratio = replay_ratio(self.ratio_level(moved, batch), center)
-        lower, upper = self.clip(center, batch)
-        advantage = batch.column("advantage")
+        tokens, capped = self._ratios(scores, batch)
         weights = batch.weights["policy"]
-        value = weighted_sum(self.surrogate(ratio, lower, upper, advantage), weights)
-        metrics = _clip_metrics(ratio.detach(), (lower, upper), advantage, weights)
-        metrics["policy_loss"] = float(value.detach())
-        metrics["entropy"] = float(weighted_sum(scores.entropy, weights))
-        metrics["kl_old"] = float(weighted_sum(k3(moved.detach()), weights))
+        value = weighted_sum(self.surrogate(tokens), weights)
+        metrics = {
+            "policy_loss": float(value.detach()),
+            "entropy": float(weighted_sum(scores.entropy.detach(), weights)),
+            "kl_old": float(weighted_sum(k3(tokens.log_ratio.detach()), weights)),
+        }
+        shares = {**self.surrogate.held(tokens), **capped}
+        for name, share in shares.items():
+            metrics[name] = float(weighted_sum(share.float(), weights))
         for term in self.terms:
             part = weighted_sum(term(scores, batch), batch.weights[term.name])
             value = value + term.coefficient * part
             metrics[term.name] = float(part.detach())
         return value, metrics
 
-
-def _clip_metrics(
-    ratio: Float[Tensor, "B T"],
-    bounds: tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]],
-    advantage: Float[Tensor, "B T"],
-    weights: Float[Tensor, "B T"],
-) -> Metrics:
-    """Weighted share of the tokens whose gradient the clip stops, on either side."""
-    lower, upper = bounds
-    shares: Mapping[str, Tensor] = {
-        "clip_low_share": (ratio < lower) & (advantage < 0),
-        "clip_high_share": (ratio > upper) & (advantage > 0),
-    }
-    return {name: float(weighted_sum(share.float(), weights)) for name, share in shares.items()}
+    def _ratios(self, scores: TokenScores, batch: Batch) -> tuple[TokenRatios, dict[str, Tensor]]:
+        """All that a surrogate reads, and which tokens' importance was capped."""
+        mask = batch.action_mask
+        old, behavior = batch.column("old_logprob"), batch.column("behavior_logprob")
+        center = self.ratio_level(log_ratio(old, behavior, mask), batch).exp()
+        capped: dict[str, Tensor] = {}
+        if self.importance_cap != "none":
+            capped["importance_capped_share"] = center > self.importance_maximum
+            center = cap_importance(center, self.importance_cap, self.importance_maximum)
+        moved = self.ratio_level(log_ratio(scores.logprob, old, mask), batch)
+        lower, upper = self.clip(center, batch)
+        tokens = TokenRatios(
+            ratio=replay_ratio(moved, center),
+            log_ratio=moved,
+            center=center,
+            lower=lower,
+            upper=upper,
+            advantage=batch.column("advantage"),
+            logprob=masked_fill_zero(scores.logprob, mask),
+            old_logprob=masked_fill_zero(old, mask),
+            mask=mask,
+            trajectory=batch.trajectory[:, None].expand(mask.shape),
+        )
+        return tokens, capped
 
 
 def effective_sample_size(batch: Batch) -> Metrics:

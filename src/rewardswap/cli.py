@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -20,9 +20,9 @@ from rich.console import Console
 
 from rewardswap.configuration import EnvironmentConfig, Run, unknown
 from rewardswap.evaluation import Evaluation
-from rewardswap.methods import METHODS
+from rewardswap.methods.cards import cards
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import LOOP_SECTIONS, read_run
+from rewardswap.settings import LOOP_SECTIONS, named_method, read_run
 
 Settings = TypeVar("Settings")
 
@@ -79,10 +79,28 @@ def train(words: list[str], console: Console) -> None:
             markup=False,
         )
         return
-    start = _starting_run(words[0])
-    run = parse(Run, start, words[1:], f"rewardswap train {words[0]}")
-    _refuse_idle(run, words[1:])
+    start, rest = _with_method(_starting_run(words[0]), words[1:])
+    run = parse(Run, start, rest, f"rewardswap train {words[0]}")
+    _refuse_idle(run, rest)
     _train(run, console)
+
+
+def _with_method(start: Run, words: Sequence[str]) -> tuple[Run, list[str]]:
+    """The run with the method that `--method` names, and the other words."""
+    rest = list(words)
+    places = [n for n, word in enumerate(rest) if word.partition("=")[0] == "--method"]
+    if not places:
+        return start, rest
+    place = places[-1]
+    _, equals, name = rest.pop(place).partition("=")
+    if not equals:
+        if place == len(rest):
+            raise UsageError("--method needs a name; `rewardswap methods` lists them")
+        name = rest.pop(place)
+    kind = checked(lambda: named_method(name))
+    if type(start.method) is kind:
+        return start, rest
+    return checked(lambda: replace(start, method=kind())), rest
 
 
 def _refuse_idle(run: Run, words: Sequence[str]) -> None:
@@ -142,12 +160,11 @@ def make_base_agent(words: list[str], console: Console) -> None:
 
 
 def methods(words: list[str], console: Console) -> None:
-    """List the methods that a loop can wrap, with their papers."""
-    for name, make in METHODS.items():
-        module = sys.modules[make.__module__]
-        first, *rest = (module.__doc__ or "").strip().splitlines()
-        paper = next((line for line in rest if line.startswith("Paper:")), "")
-        console.print(f"{name:10} {first} {paper}", highlight=False, markup=False)
+    """List the methods that a loop can wrap, with their papers and defaults."""
+    for method in cards():
+        console.print(f"{method.name:28} {method.title}", highlight=False, markup=False)
+        console.print(f"{'':28} {method.paper}", highlight=False, markup=False)
+        console.print(f"{'':28} {method.defaults}", highlight=False, markup=False)
 
 
 def recipes(words: list[str], console: Console) -> None:
@@ -208,7 +225,7 @@ def parse(
 ) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one."""
     start: dict[str, Any] = {} if default is None else {"default": default}
-    keys = _keys(kind)
+    keys = _keys(kind if default is None else default)
     for word in words:
         key = word.split("=", 1)[0]
         if key.startswith("--") and key != "--help" and key.replace("_", "-") not in keys:
@@ -226,12 +243,15 @@ def parse(
         raise UsageError(_first_reason(printed.getvalue())) from None
 
 
-def _keys(kind: type, prefix: str = "--") -> list[str]:
-    """All option names of a settings class, nested ones dotted."""
+def _keys(settings: Any, prefix: str = "--") -> list[str]:
+    """All option names of a settings class or of a value of one, nested ones dotted."""
+    kind = settings if isinstance(settings, type) else type(settings)
     found: list[str] = []
-    for name, inner in get_type_hints(kind).items():
+    hints = get_type_hints(kind)
+    for name in (setting.name for setting in fields(kind)):
         option = prefix + name.replace("_", "-")
-        if isinstance(inner, type) and is_dataclass(inner):
+        inner = hints[name] if isinstance(settings, type) else getattr(settings, name)
+        if is_dataclass(inner):
             found += _keys(inner, f"{option}.")
         else:
             found.append(option)

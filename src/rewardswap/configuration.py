@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rewardswap.loops.budget import BudgetUnit
 from rewardswap.loops.rspo import Batch, RewardSwap
-from rewardswap.methods import METHODS
+from rewardswap.methods.base import Method
+from rewardswap.methods.grpo import GRPO
 from rewardswap.rewards.config import ProcessRewardConfig
 
 
@@ -102,28 +104,6 @@ class PolicyConfig:
 
 
 @dataclass(frozen=True)
-class LossConfig:
-    """What every method's loss shares."""
-
-    clip_low: float = 0.2
-    """Clip below the ratio's centre (paper: .2)."""
-    clip_high: float = 0.2
-    """Clip above the ratio's centre (paper: .2)."""
-    clip_window: Literal["additive", "multiplicative"] = "additive"
-    """Window around the centre: c ± eps (paper, Eq. 4) or c (1 ± eps) (decoupled PPO)."""
-    average: Literal["token", "trajectory"] = "token"
-    """What counts the same in the loss: every action token (verl-agent, DAPO) or every trajectory
-    and its tokens among themselves (GRPO's paper; one reading of 1/(NT) in RSPO's Eq. 3)."""
-    kl_coefficient: float = 0.01
-    """Weight of the k3 divergence to the start policy (verl-agent: .01); 0: no reference pass."""
-
-    def __post_init__(self) -> None:
-        _positive(clip_low=self.clip_low, clip_high=self.clip_high)
-        if self.kl_coefficient < 0:
-            raise ValueError(f"kl_coefficient must be at least 0, got {self.kl_coefficient}")
-
-
-@dataclass(frozen=True)
 class RewardConfig:
     """The dense reward of phase 1."""
 
@@ -159,16 +139,18 @@ class Run:
     run beside them, and other numbers of threads round differently."""
     evaluation_temperature: float = 1.0
     """Sampling temperature of evaluations; 0 is greedy."""
-    method: str = "grpo"
+    method: Method = field(default_factory=GRPO)
     """The proximal method that the loop wraps; `rewardswap methods` lists them."""
     loop: Literal["rspo", "on_policy"] = "rspo"
     """rspo: explore, swap, learn; on_policy: the method alone."""
-    updates: int = 150
-    """Updates of the agent (paper: 150 iterations; that these are the agent's is our reading)."""
+    budget: int = 150
+    """Length of the run, in `budget_unit` (paper: 150 iterations)."""
+    budget_unit: BudgetUnit = "agent_updates"
+    """Updates of the agent (our reading of an iteration), updates of agent and explorer, or
+    environment steps of all phases."""
     env: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     batch: Batch = field(default_factory=Batch)
-    loss: LossConfig = field(default_factory=LossConfig)
     swap: RewardSwap = field(default_factory=RewardSwap)
     """Used by loop rspo only."""
     reward: RewardConfig = field(default_factory=RewardConfig)
@@ -176,24 +158,57 @@ class Run:
 
     def __post_init__(self) -> None:
         _finite(self)
-        _at_least(1, threads=self.threads, updates=self.updates)
+        _at_least(1, threads=self.threads, budget=self.budget)
         _at_least(0, seed=self.seed)
         if self.evaluation_temperature < 0:
             raise ValueError(
                 f"evaluation_temperature must be at least 0, got {self.evaluation_temperature}"
             )
-        if self.method not in METHODS:
-            raise ValueError(unknown("method", self.method, METHODS))
-        smallest = self.batch.tasks * self.batch.group_size
+        if self.policy.decay == "linear" and self.budget_unit != "agent_updates":
+            raise ValueError("policy.decay linear needs a budget in agent_updates")
+        self._check_sizes()
         if self.loop == "rspo":
-            tasks, replayed = self.swap.split(self.batch)
-            fresh = tasks * self.batch.group_size
-            smallest = min(fresh, replayed) if replayed else fresh
-        if self.policy.minibatches > smallest:
+            self._check_swap()
+
+    def _check_sizes(self) -> None:
+        batch, count = self.batch, self.policy.minibatches
+        if batch.group_size < 2 and self.method.needs_siblings:
             raise ValueError(
-                f"policy.minibatches {self.policy.minibatches} is larger than the {smallest} "
+                f"groups of {batch.group_size} trajectory teach {type(self.method).__name__} "
+                "nothing: it compares siblings; set batch.group_size to 2 or more"
+            )
+        smallest = batch.tasks * batch.group_size
+        if self.loop == "rspo":
+            tasks, replayed = self.swap.split(batch)
+            fresh = tasks * batch.group_size
+            smallest = min(fresh, replayed) if replayed else fresh
+            explorer = self.swap.explorer_minibatches
+            if explorer is not None and explorer > fresh:
+                raise ValueError(
+                    f"swap.explorer_minibatches {explorer} is larger than the {fresh} trajectories "
+                    "of an explorer's update"
+                )
+        if count > smallest:
+            raise ValueError(
+                f"policy.minibatches {count} is larger than the {smallest} "
                 "trajectories of a kind: some optimizer steps would see none"
             )
+
+    def _check_swap(self) -> None:
+        swap, name = self.swap, type(self.method).__name__
+        if self.method.algorithm().critic is not None:
+            if swap.dense_credit != "sum":
+                raise ValueError(
+                    f"swap.dense_credit {swap.dense_credit} does nothing in {name}: its critic "
+                    "credits turns already"
+                )
+            if swap.replay_advantage != "collection_group":
+                raise ValueError(
+                    f"swap.replay_advantage {swap.replay_advantage} does nothing in {name}: its "
+                    "critic is the baseline of replayed rows"
+                )
+        elif swap.explorer_critic != "copy":
+            raise ValueError(f"swap.explorer_critic does nothing in {name}: it has no critic")
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from rewardswap.configuration import LossConfig, PolicyConfig, RewardConfig, Run
+from rewardswap.configuration import PolicyConfig, RewardConfig, Run
 from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.methods.grpo import GRPO
 from rewardswap.rewards.config import PRESETS
 
 
@@ -12,10 +13,10 @@ def demo() -> Run:
     """RSPO around GRPO with the shipped small agent in generated rooms: minutes on 2 cores."""
     return Run(
         recipe="demo",
-        updates=108,
+        budget=90,
         policy=PolicyConfig(learning_rate=3e-4, betas=(0.9, 0.95), minibatches=2),
         batch=Batch(tasks=8, group_size=8),
-        loss=LossConfig(average="trajectory", kl_coefficient=0.0),
+        method=GRPO(average="trajectory"),
         swap=RewardSwap(),
         reward=RewardConfig(model=PRESETS["after_observation"]),
     )
@@ -33,6 +34,7 @@ def alfworld_rspo_grpo_1_5b() -> Run:
     """
     return Run(
         recipe="alfworld-rspo-grpo-1.5b",
+        method=GRPO(kl_coefficient=0.01),
         policy=PolicyConfig(model="Qwen2.5-1.5B-Instruct", minibatches=8, device="cuda"),
     )
 

@@ -1,36 +1,39 @@
 """The replay buffer of RSPO: groups of the explorer, drawn trajectory by trajectory."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import torch
 
 from rewardswap.types import Group
 
-Priority = Callable[[Group, int], float]
-"""Larger comes first: a number for trajectory n of a group that is labelled with the outcome."""
-
-
-def highest_outcome(group: Group, n: int) -> float:
-    """The true outcome of the trajectory (arXiv:2607.04713: best outcome first)."""
-    return group.trajectories[n].outcome
+Order = Literal["highest_outcome", "proportional", "variance", "uniform"]
+Unit = Literal["trajectory", "group"]
 
 
 class ReplayBuffer:
     """Whole groups are kept, single trajectories are selected, statistics stay the group's.
 
-    Order: descending priority; ties by larger advantage inside the group (more for a success of a
-    group that mostly fails), then by seeded lot. Without replacement until the buffer is
-    exhausted, then from the start again; `refills` counts this. The tie rule is ours: outcomes of
-    0 and 1 tie nearly always.
+    Orders: `highest_outcome` (arXiv:2607.04713: best outcome first), ties by larger advantage
+    inside the group (more for a success of a group that mostly fails), then by seeded lot;
+    `proportional`, drawn with chances proportional to the outcome, trajectories of outcome 0 last;
+    `variance`, of the outcomes of the trajectory's group; `uniform`. The tie rule and the exact
+    meaning of the last three are ours. Units: single trajectories, or whole groups in the order of
+    their members' mean rank. Without replacement until the buffer is exhausted, then from the start
+    again; `refills` counts this.
     """
 
-    def __init__(self, capacity: int, seed: int, priority: Priority = highest_outcome) -> None:
+    def __init__(
+        self, capacity: int, seed: int, by: Order = "highest_outcome", unit: Unit = "trajectory"
+    ) -> None:
         if capacity < 1:
             raise ValueError(f"replay capacity must be at least 1 trajectory, got {capacity}")
         self.capacity = capacity
-        self.priority = priority
+        self.by = by
+        self.unit = unit
         self.seed = seed
         self.refills = 0
         self.evicted = 0
@@ -47,18 +50,37 @@ class ReplayBuffer:
         self._groups += [replace(group, replayed=True) for group in groups]
         stream = np.random.default_rng([self.seed, self._fills])
         self._fills += 1
-        keys: list[tuple[float, float, float, int, int]] = []
+        keys: list[tuple[float, ...]] = []
         for g, group in enumerate(self._groups):
-            centered = group.outcomes - group.outcomes.mean()
-            deviation = float(group.outcomes.std(correction=0))
             for n in range(len(group.trajectories)):
-                lead = float(centered[n]) / deviation if deviation > 0 else 0.0
-                lot = float(stream.random())
-                keys.append((-self.priority(group, n), -lead, lot, g, n))
-        keys.sort()
-        self.evicted += max(0, len(keys) - self.capacity)
-        self._order = [(g, n) for *_, g, n in keys[: self.capacity]]
+                keys.append((*self._key(group, n, float(stream.random())), g, n))
+        order = [(int(g), int(n)) for *_, g, n in sorted(keys)]
+        if self.unit == "group":
+            order = self._by_group(order)
+        self.evicted += max(0, len(order) - self.capacity)
+        self._order = order[: self.capacity]
         self._cursor = 0
+
+    def _key(self, group: Group, n: int, lot: float) -> tuple[float, ...]:
+        """Smaller comes first."""
+        outcomes = group.outcomes.double()
+        deviation = float(outcomes.std(correction=0))
+        if self.by == "uniform":
+            return (lot,)
+        if self.by == "variance":
+            return (-deviation, lot)
+        if self.by == "proportional":  # Efraimidis and Spirakis: the order of weighted draws
+            weight = float(outcomes[n])
+            return (-math.log(lot) / weight if weight > 0 else math.inf, lot)
+        lead = float(outcomes[n] - outcomes.mean()) / deviation if deviation > 0 else 0.0
+        return (-float(outcomes[n]), -lead, lot)
+
+    def _by_group(self, order: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        ranks: dict[int, list[int]] = {}
+        for rank, (g, _) in enumerate(order):
+            ranks.setdefault(g, []).append(rank)
+        best = sorted(ranks, key=lambda g: sum(ranks[g]) / len(ranks[g]))
+        return [(g, n) for g in best for n in range(len(ranks[g]))]
 
     def sample(self, count: int) -> list[Group]:
         """The next `count` trajectories in order, as groups with these selected.

@@ -9,7 +9,8 @@ from rich.table import Table
 
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Evaluation, Panel, Tally
-from rewardswap.models.policy import Metrics
+from rewardswap.methods import method_name
+from rewardswap.models.learner import Metrics
 from rewardswap.rewards.quality import ProcessRewardQuality
 from rewardswap.trainer import Phase
 from rewardswap.types import Trajectory
@@ -35,13 +36,15 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self.console = console
         self._progress: Progress | None = None
-        self._updates = 0
+        self._unit, self._total = "update", 0
         self._header_due = True
 
     def start(self, run: Run, folder: Path, panel: Panel, training_games: int) -> None:
         """Say what is about to happen."""
-        self._updates = run.updates
-        plan = f"{run.method} in loop {run.loop}, {run.updates} updates, seed {run.seed}"
+        self._unit = "update" if run.budget_unit == "agent_updates" else run.budget_unit
+        self._total = run.budget
+        unit = run.budget_unit.replace("_", " ")
+        plan = f"{method_name(run.method)} in loop {run.loop}, {run.budget} {unit}, seed {run.seed}"
         self._say(f"[bold]{run.recipe}[/]: {plan}")
         self._say(
             f"{training_games} games to learn from, {len(panel.tasks)} held out "
@@ -78,7 +81,7 @@ class Screen:
         line = " ".join(c.rjust(width) for c, (_, width) in zip(cells, COLUMNS, strict=True))
         self._say(line if phase == "learn" else f"[dim]{line}[/]")
         if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=metrics["update"])
+            self._progress.update(self._progress.task_ids[0], completed=metrics.get(self._unit, 0))
 
     def finish(self, before: Evaluation, after: Evaluation, seconds: float, report: Path) -> None:
         """The result in one line, and the path of the report last."""
@@ -94,14 +97,14 @@ class Screen:
 
     def _start_bar(self) -> None:
         self._progress = Progress(
-            TextColumn("updates"),
+            TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )
-        self._progress.add_task("updates", total=self._updates)
+        self._progress.add_task(self._unit.replace("_", " "), total=self._total)
         self._progress.start()
 
     def _stop_bar(self) -> None:

@@ -4,13 +4,15 @@ Letters: N trajectories of one task, K turns, L action tokens of a turn; B rows,
 A frozen callable dataclass or a plain function fills a seam; nothing subclasses the trainer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from rewardswap.models.batching import Batch
+from rewardswap.models.learner import Metrics
 from rewardswap.models.policy import TokenScores
 from rewardswap.types import Group
 
@@ -24,7 +26,7 @@ class GroupFilter(Protocol):
 
 @runtime_checkable
 class AdvantageEstimator(Protocol):
-    """Advantages of every turn or token, from the rewards in force of all groups of an update."""
+    """Advantages [N K] or [N K L] from the rewards in force of all groups of an update."""
 
     def __call__(self, groups: Sequence[Group]) -> list[Tensor]: ...
 
@@ -45,22 +47,40 @@ class ClipRange(Protocol):
     ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]: ...
 
 
+@dataclass(frozen=True)
+class TokenRatios:
+    """What a surrogate reads of every token; off the mask a ratio is 1 and a log-prob 0."""
+
+    ratio: Float[Tensor, "B T"]
+    """q = pi_theta / pi_behavior at the method's ratio level."""
+    log_ratio: Float[Tensor, "B T"]
+    """log pi_theta / pi_old at that level."""
+    center: Float[Tensor, "B T"]
+    """c = pi_old / pi_behavior at that level, capped: q before the first step; 1 on policy."""
+    lower: Float[Tensor, "B T"]
+    upper: Float[Tensor, "B T"]
+    advantage: Float[Tensor, "B T"]
+    logprob: Float[Tensor, "B T"]
+    """log pi_theta, with gradient."""
+    old_logprob: Float[Tensor, "B T"]
+    mask: Bool[Tensor, "B T"]
+    trajectory: Int[Tensor, "B T"]
+
+
 @runtime_checkable
 class Surrogate(Protocol):
-    """The policy loss of every token."""
+    """The policy loss of every token, and what it holds back."""
 
-    def __call__(
-        self,
-        ratio: Float[Tensor, "B T"],
-        lower: Float[Tensor, "B T"],
-        upper: Float[Tensor, "B T"],
-        advantage: Float[Tensor, "B T"],
-    ) -> Float[Tensor, "B T"]: ...
+    def __call__(self, tokens: TokenRatios) -> Float[Tensor, "B T"]: ...
+
+    def held(self, tokens: TokenRatios) -> Mapping[str, Bool[Tensor, "B T"]]:
+        """Tokens that a clip or mask of the surrogate acts on, by the metric that counts them."""
+        ...
 
 
 @runtime_checkable
 class Reduction(Protocol):
-    """How tokens are averaged: weights over the masked tokens that sum to one."""
+    """How tokens are averaged: weights over the masked tokens, decided per optimizer step."""
 
     def __call__(self, mask: Bool[Tensor, "B T"], batch: Batch) -> Float[Tensor, "B T"]: ...
 
@@ -80,4 +100,41 @@ class LossTerm(Protocol):
         """Columns of the batch that the term reads beside the common ones."""
         ...
 
+    @property
+    def on_replay(self) -> bool:
+        """Whether replayed rows have it too."""
+        ...
+
+    @property
+    def entropy_gradient(self) -> bool:
+        """Whether it needs the gradient of the entropy."""
+        ...
+
     def __call__(self, scores: TokenScores, batch: Batch) -> Float[Tensor, "B T"]: ...
+
+
+@runtime_checkable
+class CriticLoss(Protocol):
+    """How a critic learns from the groups of an update; the trainer runs it if there is one."""
+
+    @property
+    def learning_rate(self) -> float | None:
+        """Of the critic's optimizer; none: ten times the policy's."""
+        ...
+
+    @property
+    def warmup_updates(self) -> int:
+        """Updates of the critic before the policy moves."""
+        ...
+
+    def target(self, groups: Sequence[Group]) -> list[Float[Tensor, "N K L"]]:
+        """What the value of every action token is fitted to; groups have a column `value`."""
+        ...
+
+    def weigh(self, batch: Batch) -> Batch:
+        """The rows that the critic learns from, with weights `value` of one optimizer step."""
+        ...
+
+    def loss(self, values: Float[Tensor, "B T"], batch: Batch) -> tuple[Tensor, Metrics]:
+        """Weighted loss of all values, and weighted sums as metrics."""
+        ...

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,23 @@ from typing import Any
 import torch
 from torch import nn
 
-from rewardswap.algorithm import Algorithm, CenteredClip, token_mean, trajectory_mean
+from rewardswap.algorithm import Algorithm
+from rewardswap.collection import episode_requests
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Evaluation, assert_disjoint
+from rewardswap.loops.budget import Budget
+from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.on_policy import on_policy
+from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.loops.rspo import rspo
-from rewardswap.methods import METHODS
-from rewardswap.models.policy import Metrics, Policy
+from rewardswap.methods import method_name
+from rewardswap.models.critic import Critic, ValueModel
+from rewardswap.models.learner import Metrics
+from rewardswap.models.policy import Policy
 from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
 from rewardswap.rewards.base import RewardSource
+from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.rule import ProgressReward
@@ -28,7 +35,7 @@ from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.trainer import Phase, RunStoppedError, Trainer, episode_requests
+from rewardswap.trainer import Phase, RunStoppedError, Trainer
 from rewardswap.types import Group, Trajectory
 
 
@@ -50,7 +57,7 @@ class Training:
         self.run = run = _resolved(run, self.stage, output)
         self.tasks = self.stage.world.tasks(run.env.train_split)
         assert_disjoint(self.tasks, self.stage.panel)
-        self.algorithm = _algorithm(run)
+        self.algorithm, self.explorer_algorithm = _algorithms(run)
         model = self.stage.language_model.model
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
         self.folder = RunFolder(output)
@@ -59,7 +66,7 @@ class Training:
     def _needs_start(self) -> bool:
         """Whether the start policy is needed later: as reference or as reward backbone."""
         learned = self.run.loop == "rspo" and self.run.reward.dense == "learned"
-        return bool(self.algorithm.terms) or (learned and self.run.swap.explore_steps > 0)
+        return self.algorithm.needs_reference or (learned and self.run.swap.explore_steps > 0)
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
@@ -123,10 +130,12 @@ class Training:
     def _trainer(self, screen: Screen, dense: RewardSource | None) -> Trainer:
         run = self.run
 
-        def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
+        def make_optimizer(
+            model: nn.Module, learning_rate: float = run.policy.learning_rate
+        ) -> torch.optim.Optimizer:
             return torch.optim.AdamW(
                 model.parameters(),
-                lr=run.policy.learning_rate,
+                lr=learning_rate,
                 betas=run.policy.betas,
                 weight_decay=run.policy.weight_decay,
             )
@@ -141,18 +150,21 @@ class Training:
             )
 
         def linear(updates: int) -> float:
-            return run.policy.learning_rate * (1 - updates / run.updates)
+            return run.policy.learning_rate * (1 - updates / run.budget)
 
         def record(metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
             self.folder.add_metrics({"phase": phase, **metrics})
             self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
             screen.updated(metrics, phase)
 
-        reference = self.start_model if self.algorithm.terms else None
+        reference = self.start_model if self.algorithm.needs_reference else None
         return Trainer(
             policy=policy_of(self.stage.language_model.model),
             play=self.stage.play,
             algorithm=self.algorithm,
+            explorer_algorithm=self.explorer_algorithm,
+            explorer_minibatches=run.swap.explorer_minibatches,
+            critic=self._critic(make_optimizer),
             training_tasks=self.tasks,
             seed=run.seed,
             minibatches=run.policy.minibatches,
@@ -161,18 +173,39 @@ class Training:
             report=record,
         )
 
+    def _critic(
+        self, make_optimizer: Callable[[nn.Module, float], torch.optim.Optimizer]
+    ) -> Critic | None:
+        """A critic with a trunk of its own, a copy of the start policy's, if the method has one."""
+        policy = self.run.policy
+        if self.algorithm.critic is None:
+            return None
+        rate = self.algorithm.critic.learning_rate or 10 * policy.learning_rate
+        return Critic(
+            ValueModel(self.stage.language_model.model),
+            make_optimizer=lambda model: make_optimizer(model, rate),
+            gradient_clip=policy.gradient_clip,
+            tokens_per_microbatch=policy.tokens_per_microbatch,
+        )
+
     def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:
         run, outcome = self.run, OutcomeReward()
+        budget = Budget(run.budget, run.budget_unit)
         if run.loop == "on_policy":
             tasks, size = run.batch.tasks, run.batch.group_size
-            on_policy(trainer, updates=run.updates, tasks=tasks, group_size=size, reward=outcome)
+            on_policy(trainer, budget=budget, tasks=tasks, group_size=size, reward=outcome)
             return
-        buffer = ReplayBuffer(run.swap.replay_capacity, derived_seed(run.seed, "replay"))
+        swap = run.swap
+        buffer = ReplayBuffer(
+            swap.replay_capacity, derived_seed(run.seed, "replay"), swap.replay_by, swap.replay_unit
+        )
+        if dense is not None and swap.add_outcome:
+            dense = AddedRewards(dense, outcome)
         rspo(
             trainer,
-            run.swap,
+            swap,
             run.batch,
-            updates=run.updates,
+            budget=budget,
             dense=dense or outcome,
             outcome=outcome,
             buffer=buffer,
@@ -200,12 +233,15 @@ def _resolved(run: Run, stage: Stage, output: Path) -> Run:
     return replace(run, env=env, policy=policy, output=output)
 
 
-def _algorithm(run: Run) -> Algorithm:
-    """The run's method with the run's clip and average."""
-    algorithm = METHODS[run.method](kl_coefficient=run.loss.kl_coefficient)
-    clip = CenteredClip(run.loss.clip_low, run.loss.clip_high, run.loss.clip_window)
-    average = {"token": token_mean, "trajectory": trajectory_mean}[run.loss.average]
-    return replace(algorithm, clip=clip, reduction=average)
+def _algorithms(run: Run) -> tuple[Algorithm, Algorithm]:
+    """The agent's and the explorer's: the run's method with the swap's credit of rewards."""
+    method = run.method.algorithm()
+    if run.loop != "rspo":
+        return method, method
+    agent = replace(method, advantage=replay_credit(method.advantage, run.swap.replay_advantage))
+    if run.swap.dense_credit == "reward_to_go":
+        return agent, replace(method, advantage=RewardToGo(run.swap.dense_discount))
+    return agent, method
 
 
 def _process_rewards(
@@ -224,7 +260,7 @@ def _summary(
     counters = trainer.counters
     return {
         "recipe": run.recipe,
-        "method": run.method,
+        "method": method_name(run.method),
         "loop": run.loop,
         "seed": run.seed,
         "games": before.total.games,
@@ -235,6 +271,7 @@ def _summary(
         "success_after_interval": list(after.total.interval),
         "seconds": seconds,
         "agent_updates": trainer.agent_updates,
+        "all_updates": trainer.counters["all_updates"],
         "environment_steps": counters["environment_steps"],
         "generated_tokens": counters["generated_tokens"],
         "trained_tokens": counters["trained_tokens"],

@@ -11,6 +11,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import tomli_w
 
 from rewardswap.configuration import Run, unknown
+from rewardswap.methods import METHODS, method_class, method_name
+from rewardswap.methods.base import Method
 
 Value = TypeVar("Value")
 
@@ -41,8 +43,17 @@ def read_run(path: Path) -> Run:
     return run
 
 
+def named_method(name: str) -> type[Method]:
+    """The method of a name or a `module:attribute`; ValueError names the nearest known one."""
+    try:
+        return method_class(name)
+    except KeyError:
+        raise ValueError(unknown("method", name, METHODS)) from None
+
+
 def _as_toml(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = _plain(dataclasses.asdict(run))
+    settings["method"] = {"name": method_name(run.method), **settings["method"]}
     if run.loop != "rspo":
         for section in LOOP_SECTIONS:
             del settings[section]
@@ -83,9 +94,14 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
 
 
 def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:
+    if hint is Method and isinstance(raw, str):
+        raw = {"name": raw}
     if not isinstance(raw, Mapping):
         raise ValueError(f"{where} must be a table of settings, got {raw!r}")
-    hints = get_type_hints(hint)
+    if hint is Method:
+        hint = typing.cast(type[Value], named_method(str(raw.get("name"))))
+        raw = {key: part for key, part in raw.items() if key != "name"}
+    hints = {n: h for n, h in get_type_hints(hint).items() if get_origin(h) is not typing.ClassVar}
     for name in raw:
         if name not in hints:
             raise ValueError(f"{where}: {unknown('key', str(name), hints)}")

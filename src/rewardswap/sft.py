@@ -38,7 +38,7 @@ class BaseAgentConfig:
     """Folder for the agent; the checkpoint lies beside it, its name ending in `.checkpoint`."""
     seed: int = 0
     """Seed of the initial weights, the stream of games, the demonstrations and the evaluation."""
-    steps: int = 800
+    steps: int = 2400
     """Optimizer steps at most."""
     episodes_per_step: int = 16
     """Fresh demonstrations per optimizer step."""

@@ -19,11 +19,11 @@ from rewardswap.envs.alfworld.world import GameWorld
 class Demonstrations:
     """How demonstrations are drawn; noise is what keeps the agent in the middle."""
 
-    highest_noise: float = 0.3
+    highest_noise: float = 0.5
     """Each episode's share of random actions is uniform between 0 and this."""
     inadmissible: float = 1 / 3
     """Share of the random actions that are impossible."""
-    forgetting: float = 0.6
+    forgetting: float = 0.7
     """Share of episodes that first place the object unprocessed."""
 
 

@@ -181,11 +181,16 @@ class Group:
         return torch.tensor([t.outcome for t in self.trajectories], dtype=torch.float32)
 
     @property
-    def returns(self) -> Float[Tensor, "N"]:
-        """Sum over turns of the reward in force."""
+    def reward_in_force(self) -> Float[Tensor, "N K"]:
+        """The reward in force; raises ValueError naming the task while there is none."""
         if self.reward is None:
             raise ValueError(f"the group of task {self.task.id!r} has no reward in force yet")
-        return self.reward.sum(dim=1)
+        return self.reward
+
+    @property
+    def returns(self) -> Float[Tensor, "N"]:
+        """Sum over turns of the reward in force."""
+        return self.reward_in_force.sum(dim=1)
 
     def with_rewards(self, rewards: Mapping[str, Tensor], reward: Tensor) -> "Group":
         """The same group with other named rewards and another reward in force."""

@@ -39,6 +39,11 @@ def _policy_inputs(x: Values) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return mask, logprob, tensor(x["old_log_prob"]), tensor(x["advantages"])
 
 
+def _rows(mask: Tensor) -> Tensor:
+    """One trajectory per row."""
+    return torch.arange(len(mask))[:, None].expand(mask.shape)
+
+
 def ppo(x: Values) -> Values:
     mask, logprob, old, advantage = _policy_inputs(x)
     log_ratio = ratios.log_ratio(logprob, old, mask)
@@ -58,7 +63,9 @@ def ppo(x: Values) -> Values:
 def gspo(x: Values) -> Values:
     mask, logprob, old, advantage = _policy_inputs(x)
     x = {"loss_agg_mode": "seq-mean-token-mean", **x}
-    ratio = ratios.row_log_ratio(ratios.log_ratio(logprob, old, mask), mask).exp()
+    ratio = ratios.trajectory_log_ratio(
+        ratios.log_ratio(logprob, old, mask), mask, _rows(mask)
+    ).exp()
     lower, upper = _plain_bounds(x, ratio)
     loss = surrogates.ppo_clip(ratio, lower, upper, advantage)
     return {
@@ -99,7 +106,7 @@ def gmpo(x: Values) -> Values:
     mask, logprob, old, advantage = _policy_inputs(x)
     log_ratio = ratios.log_ratio(logprob, old, mask)
     bounds = clipping.clip_bounds(torch.zeros_like(log_ratio), *_widths(x), "additive")
-    loss = surrogates.gmpo(log_ratio, *bounds, advantage, mask)
+    loss = surrogates.gmpo(log_ratio, *bounds, advantage, mask, _rows(mask))
     x = {**x, "loss_agg_mode": "seq-mean-token-mean"}
     return reduced(x, loss, "pg_loss", logprob, "grad_log_prob")
 

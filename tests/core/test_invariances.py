@@ -12,7 +12,7 @@ from rewardswap.core.ratios import (
     cap_importance,
     log_ratio,
     replay_ratio,
-    row_log_ratio,
+    trajectory_log_ratio,
     turn_log_ratio,
 )
 from rewardswap.core.reductions import row_mean_weights, token_mean_weights, weighted_sum
@@ -45,13 +45,18 @@ def batch(rows: int = 4, places: int = 6, gap: float = 0.4) -> dict[str, Tensor]
     return {**columns, "mask": torch.arange(places)[None, :] < lengths, "turn": turn.clone()}
 
 
+def rows_of(mask: Tensor) -> Tensor:
+    """The number of its row at every place: one trajectory per row."""
+    return torch.arange(len(mask))[:, None].expand(mask.shape)
+
+
 def token_losses(name: str, x: dict[str, Tensor]) -> Tensor:
     """The per-token loss of one surrogate for replayed rows: ratio q, centre c."""
     mask, advantage = x["mask"], x["advantage"]
     moved = log_ratio(x["logprob"], x["old"], mask)
     gap = log_ratio(x["old"], x["behavior"], mask)
     if name == "gspo":
-        moved, gap = row_log_ratio(moved, mask), row_log_ratio(gap, mask)
+        moved, gap = (trajectory_log_ratio(v, mask, rows_of(mask)) for v in (moved, gap))
     if name == "turn":
         moved, gap = (turn_log_ratio(v, mask, x["turn"]) for v in (moved, gap))
     center = gap.exp()
@@ -63,7 +68,9 @@ def token_losses(name: str, x: dict[str, Tensor]) -> Tensor:
     if name == "sapo":
         return sapo(ratio, center, advantage)
     if name == "gmpo":
-        return gmpo(moved + gap, *clip_bounds(gap, 0.4, 0.4, "additive"), advantage, mask)
+        return gmpo(
+            moved + gap, *clip_bounds(gap, 0.4, 0.4, "additive"), advantage, mask, rows_of(mask)
+        )
     if name in ("dppo_tv", "dppo_kl"):
         surrogate = dppo_tv if name == "dppo_tv" else dppo_kl
         return surrogate(ratio, logprob, old, advantage, low=0.2, high=0.2)
@@ -139,7 +146,7 @@ def test_on_policy_the_replay_formula_is_the_plain_one_to_the_bit(name: str) -> 
     mask, advantage = x["mask"], x["advantage"]
     moved = log_ratio(x["logprob"], x["old"], mask)
     if name == "gspo":
-        moved = row_log_ratio(moved, mask)
+        moved = trajectory_log_ratio(moved, mask, rows_of(mask))
     if name == "turn":
         moved = turn_log_ratio(moved, mask, x["turn"])
     ones = torch.ones_like(moved)
@@ -151,7 +158,7 @@ def test_on_policy_the_replay_formula_is_the_plain_one_to_the_bit(name: str) -> 
         clean = masked_fill_zero(x["logprob"], mask)
         plain = cispo(clean, moved.exp(), ones - 0.2, ones + 0.28, advantage)
     elif name == "gmpo":
-        plain = gmpo(moved, -0.4 * ones, 0.4 * ones, advantage, mask)
+        plain = gmpo(moved, -0.4 * ones, 0.4 * ones, advantage, mask, rows_of(mask))
     else:
         surrogate = dppo_tv if name == "dppo_tv" else dppo_kl
         clean, old = masked_fill_zero(x["logprob"], mask), masked_fill_zero(x["old"], mask)

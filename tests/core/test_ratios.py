@@ -7,13 +7,18 @@ from rewardswap.core.ratios import (
     cap_importance,
     log_ratio,
     replay_ratio,
-    row_log_ratio,
+    trajectory_log_ratio,
     turn_log_ratio,
 )
 
 MASK = torch.tensor([[True, True, False, True], [False, True, False, False]])
 LOG_RATIO = torch.tensor([[0.2, 0.4, 0.0, -0.3], [0.0, 0.7, 0.0, 0.0]])
 TURN = torch.tensor([[0, 0, -1, 1], [-1, 0, -1, -1]])
+
+
+def by_row(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    rows = torch.arange(len(mask))[:, None].expand(mask.shape)
+    return trajectory_log_ratio(values, mask, rows)
 
 
 def test_log_ratio_is_zero_off_the_mask_whatever_stands_there() -> None:
@@ -23,10 +28,10 @@ def test_log_ratio_is_zero_off_the_mask_whatever_stands_there() -> None:
     assert log_ratio(logprob, other, MASK).tolist() == expected
 
 
-def test_row_log_ratio_is_the_mean_over_the_row() -> None:
+def test_trajectory_log_ratio_is_the_mean_over_the_row() -> None:
     # (.2 + .4 - .3)/3 = .1
     expected = torch.tensor([[0.1, 0.1, 0.0, 0.1], [0.0, 0.7, 0.0, 0.0]])
-    torch.testing.assert_close(row_log_ratio(LOG_RATIO, MASK), expected)
+    torch.testing.assert_close(by_row(LOG_RATIO, MASK), expected)
 
 
 def test_turn_log_ratio_is_the_mean_over_the_turn_of_the_row() -> None:
@@ -36,7 +41,7 @@ def test_turn_log_ratio_is_the_mean_over_the_turn_of_the_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "level", [row_log_ratio, lambda x, mask: turn_log_ratio(x, mask, TURN)], ids=["row", "turn"]
+    "level", [by_row, lambda x, mask: turn_log_ratio(x, mask, TURN)], ids=["row", "turn"]
 )
 def test_the_gradient_of_a_level_goes_straight_through_to_each_token(level) -> None:
     values = LOG_RATIO.clone().requires_grad_()
@@ -46,7 +51,7 @@ def test_the_gradient_of_a_level_goes_straight_through_to_each_token(level) -> N
     assert torch.equal(values.grad, torch.where(MASK, weight, 0.0))
 
 
-@pytest.mark.parametrize("level", [row_log_ratio, lambda x, mask: turn_log_ratio(x, mask, TURN)])
+@pytest.mark.parametrize("level", [by_row, lambda x, mask: turn_log_ratio(x, mask, TURN)])
 def test_a_level_is_exactly_zero_on_policy(level) -> None:
     assert (level(torch.zeros(2, 4), MASK) == 0).all()
 

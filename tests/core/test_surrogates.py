@@ -79,7 +79,9 @@ def test_gmpo_is_the_geometric_mean_of_pessimistically_clipped_ratios() -> None:
     mask = torch.tensor([[True, True, False], [True, True, True]])
     advantage = torch.tensor([[2.0, 2.0, math.nan], [-1.0, -1.0, -1.0]])
     bounds = clip_bounds(torch.zeros(2, 3), 0.4, 0.4, "additive")
-    found = gmpo(log_ratio, *bounds, advantage, mask)
+    found = gmpo(
+        log_ratio, *bounds, advantage, mask, torch.arange(len(mask))[:, None].expand(mask.shape)
+    )
     # A > 0: e^((.4 + .1)/2)·2; A < 0: the larger side, e^((.6 - .4 + .2)/3)
     expected = torch.tensor([[-2 * math.exp(0.25)] * 2 + [0.0], [math.exp(0.4 / 3)] * 3])
     torch.testing.assert_close(found, expected)

@@ -5,7 +5,8 @@ import torch
 
 from made import made_group, small_policy
 from rewardswap.models.batching import Batch, collate
-from rewardswap.models.policy import Metrics, TokenScores
+from rewardswap.models.learner import Metrics
+from rewardswap.models.policy import TokenScores
 
 
 def labelled() -> Batch:

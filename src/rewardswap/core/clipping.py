@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-ClipWindow = Literal["additive", "multiplicative"]
+ClipWindow = Literal["additive", "multiplicative", "logarithmic"]
 
 
 def clip_bounds(
     center: Float[Tensor, "B T"],
-    low: float,
+    low: float | Float[Tensor, "B T"],
     high: float | Float[Tensor, "B T"],
     window: ClipWindow,
 ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
@@ -20,13 +20,17 @@ def clip_bounds(
     RSPO (arXiv:2607.04713, Eq. 4): center c = π_old/π_behavior, bounds c - low .. c + high
     (additive). Multiplicative, c(1 - low) .. c(1 + high), equals c times the bounds of
     π_θ/π_old: the decoupled objective of AReaL (arXiv:2505.24298). On policy c = 1 and both are
-    PPO's. Raises ValueError for a negative width.
+    PPO's. Logarithmic, c·e^-low .. c·e^high, is GMPO's (arXiv:2507.20673). Raises ValueError for a
+    negative width.
     """
-    if low < 0 or bool(torch.as_tensor(high).lt(0).any()):
+    below, above = torch.as_tensor(low), torch.as_tensor(high)
+    if bool(below.lt(0).any() or above.lt(0).any()):
         raise ValueError(f"clip widths must be >= 0, got low={low} and high={high}")
     if window == "additive":
-        return center - low, center + high
-    return center * (1 - low), center * (1 + high)
+        return center - below, center + above
+    if window == "logarithmic":
+        return center * (-below).exp(), center * above.exp()
+    return center * (1 - below), center * (1 + above)
 
 
 def adaptive_high(

@@ -31,16 +31,17 @@ def turn_log_ratio(
     return _straight_through(token_log_ratio, mask, dense_ids(rows[mask], turn[mask]))
 
 
-def row_log_ratio(
-    token_log_ratio: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]
+def trajectory_log_ratio(
+    token_log_ratio: Float[Tensor, "B T"],
+    mask: Bool[Tensor, "B T"],
+    trajectory: Int[Tensor, "B T"],
 ) -> Float[Tensor, "B T"]:
-    """Mean log-ratio of each row at all its tokens: log of the geometric mean of the ratios.
+    """Mean log-ratio of each trajectory at all its tokens: log of the ratios' geometric mean.
 
-    GSPO (arXiv:2507.18071, Eq. 7) in its token form (Eq. 14): the value is the row's, the gradient
-    goes to each token's own log-prob.
+    GSPO (arXiv:2507.18071, Eq. 7) in its token form (Eq. 14): the value is the sequence's, the
+    gradient goes to each token's own log-prob. A trajectory may lie in several rows (ours).
     """
-    rows = torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask)
-    return _straight_through(token_log_ratio, mask, dense_ids(rows[mask]))
+    return _straight_through(token_log_ratio, mask, dense_ids(trajectory[mask]))
 
 
 def replay_ratio(

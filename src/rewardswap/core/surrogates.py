@@ -7,7 +7,7 @@ stands at masked places reaches neither the weighted sum nor the gradient.
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from rewardswap.core.segments import dense_ids, masked_fill_zero, segment_mean
@@ -93,11 +93,12 @@ def gmpo(
     log_upper: Float[Tensor, "B T"],
     advantage: Float[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
+    trajectory: Int[Tensor, "B T"],
 ) -> Float[Tensor, "B T"]:
-    """-A · geometric mean over the row of the clipped ratios, at every token of the row.
+    """-A · geometric mean over the trajectory of the clipped ratios, at each of its tokens.
 
     GMPO (arXiv:2507.20673): log-ratios are clipped per token on the side that A's sign asks for,
-    A is the row's mean. Reduce it with `reductions.row_mean_weights`.
+    A is the trajectory's mean. Reduce it with `reductions.trajectory_mean_weights`.
     """
     clipped = token_log_ratio.clamp(log_lower, log_upper)
     pessimistic = torch.where(
@@ -105,11 +106,10 @@ def gmpo(
         torch.minimum(token_log_ratio, clipped),
         torch.maximum(token_log_ratio, clipped),
     )
-    rows = torch.arange(len(mask), device=mask.device)[:, None].expand_as(mask)
-    segment = dense_ids(rows[mask])
+    segment = dense_ids(trajectory[mask])
     ratio = segment_mean(pessimistic[mask], segment).exp()
-    row_loss = -segment_mean(advantage[mask], segment) * ratio
-    return torch.zeros_like(token_log_ratio).masked_scatter(mask, row_loss[segment])
+    loss = -segment_mean(advantage[mask], segment) * ratio
+    return torch.zeros_like(token_log_ratio).masked_scatter(mask, loss[segment])
 
 
 def dppo_tv(

@@ -1,12 +1,13 @@
 """The base method alone: collect, update, repeat."""
 
+from rewardswap.loops.budget import Budget
 from rewardswap.rewards.base import RewardSource
 from rewardswap.trainer import Trainer
 
 
 def on_policy(
-    trainer: Trainer, *, updates: int, tasks: int, group_size: int, reward: RewardSource
+    trainer: Trainer, *, budget: Budget, tasks: int, group_size: int, reward: RewardSource
 ) -> None:
-    """`updates` updates on fresh rollouts of `tasks` x `group_size` episodes each."""
-    while trainer.agent_updates < updates:
+    """Updates on fresh rollouts of `tasks` x `group_size` episodes until the budget is spent."""
+    while not budget.spent(trainer):
         trainer.update(trainer.collect("learn", tasks, group_size), reward, "learn")

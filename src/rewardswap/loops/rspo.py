@@ -5,12 +5,36 @@ The paper's code and full text were not at hand; where its public review is sile
 ours and the docstrings say so (docs/method.md lists every one).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Literal
 
-from rewardswap.replay import ReplayBuffer
+from rewardswap.loops.budget import Budget
+from rewardswap.loops.replay_credit import ReplayAdvantage
+from rewardswap.replay import Order, ReplayBuffer, Unit
 from rewardswap.rewards.base import RewardSource
 from rewardswap.trainer import Trainer
+from rewardswap.types import Group
+
+REPLAYING = {
+    "replay_by",
+    "replay_unit",
+    "replay_advantage",
+    "replay_capacity",
+    "harvest",
+}
+"""Settings that need replayed rows."""
+EXPLORING = {
+    "explorer_learning_rate",
+    "explorer_minibatches",
+    "explorer_optimizer",
+    "explorer_critic",
+    "dense_credit",
+    "dense_discount",
+    "add_outcome",
+    "harvest",
+}
+"""Settings that need an explorer that learns."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +47,9 @@ class Batch:
     """N, in trajectories of one task (paper: 16)."""
 
     def __post_init__(self) -> None:
-        if self.tasks < 1 or self.group_size < 2:
+        if self.tasks < 1 or self.group_size < 1:
             raise ValueError(
-                f"a batch needs at least 1 task and groups of at least 2 trajectories, got "
+                f"a batch needs at least 1 task and groups of at least 1 trajectory, got "
                 f"{self.tasks} and {self.group_size}"
             )
 
@@ -42,6 +66,31 @@ class RewardSwap:
     """Share of replayed trajectories, and of their loss (paper: 1/8); 0: no replay."""
     explorer_learning_rate: float | None = None
     """Learning rate of the explorer; none: the policy's."""
+    explorer_minibatches: int | None = None
+    """Optimizer steps of one update of the explorer; none: the policy's."""
+    explorer_optimizer: Literal["fresh", "copy"] = "fresh"
+    """Whether the explorer starts without moments or with the agent's (ours: fresh, lest the
+    agent's momentum outweigh k dense steps)."""
+    explorer_critic: Literal["copy", "fresh"] = "copy"
+    """Where the explorer's critic starts, in a method that has one (ours)."""
+    dense_credit: Literal["sum", "reward_to_go"] = "sum"
+    """How the explorer credits dense rewards: as its method does with the sum over turns (the
+    literal reading), or every turn by its discounted reward-to-go among all turns of the group
+    (ours; not for a method with a critic, which credits turns itself)."""
+    dense_discount: float = 0.9
+    """Discount of `dense_credit reward_to_go`."""
+    add_outcome: bool = False
+    """Whether the explorer's reward has the outcome added (ours)."""
+    harvest: Literal["final", "during", "both"] = "final"
+    """What is stored: one more rollout by the final explorer (the literal reading), the rollouts
+    that it learned from, each with its own pi_B, or both (ours)."""
+    replay_by: Order = "highest_outcome"
+    """Order of replay (paper: best outcome first; its ablation: the others)."""
+    replay_unit: Unit = "trajectory"
+    """Whether trajectories are drawn one by one or in whole groups (ours: one by one)."""
+    replay_advantage: ReplayAdvantage = "collection_group"
+    """Advantages of replayed rows: from the explorer's whole group, from the selected ones, or
+    over the median of the agent's recent returns (ours: the first)."""
     replay_capacity: int = 512
     """Most trajectories in the buffer (ours; it lives for one loop)."""
 
@@ -65,8 +114,28 @@ class RewardSwap:
             raise ValueError(
                 f"explorer_learning_rate must be above 0, got {self.explorer_learning_rate}"
             )
-        if self.explorer_learning_rate is not None and not self.explore_steps:
-            raise ValueError("explorer_learning_rate does nothing at explore_steps = 0")
+        if self.explorer_minibatches is not None and self.explorer_minibatches < 1:
+            raise ValueError(
+                f"explorer_minibatches must be at least 1, got {self.explorer_minibatches}"
+            )
+        if not 0 <= self.dense_discount <= 1:
+            raise ValueError(f"dense_discount must be in [0, 1], got {self.dense_discount}")
+        self._refuse_idle()
+
+    def _refuse_idle(self) -> None:
+        """Raise ValueError for settings that would do nothing."""
+        default = {field.name: field.default for field in fields(self)}
+        changed = {name for name in default if getattr(self, name) != default[name]}
+        reasons = {
+            "explore_steps = 0": set() if self.explore_steps else EXPLORING,
+            "alpha = 0": set() if self.alpha else REPLAYING,
+            "dense_credit sum": set()
+            if self.dense_credit == "reward_to_go"
+            else {"dense_discount"},
+        }
+        for reason, idle in reasons.items():
+            for name in sorted(changed & idle):
+                raise ValueError(f"{name} does nothing at {reason}")
 
     def split(self, batch: Batch) -> tuple[int, int]:
         """Fresh tasks (1 - alpha) B and replayed trajectories alpha B N.
@@ -99,25 +168,24 @@ def rspo(
     swap: RewardSwap,
     batch: Batch,
     *,
-    updates: int,
+    budget: Budget,
     dense: RewardSource,
     outcome: RewardSource,
     buffer: ReplayBuffer,
 ) -> None:
-    """Algorithm 1 until the agent has made `updates` updates; the last loop may be shorter."""
+    """Algorithm 1 until the budget is spent; the last loop may be shorter."""
     tasks, replay_count = swap.split(batch)
     size = batch.group_size
-    while trainer.agent_updates < updates:
+    while not budget.spent(trainer):
         if replay_count:
             agent = trainer.branch()  # pi_B <- pi_theta
-            trainer.policy.fresh_optimizer(swap.explorer_learning_rate)
-            for _ in range(swap.explore_steps):  # phase 1: explore under the dense reward
-                trainer.update(trainer.collect("explore", tasks, size), dense, "explore")
-            harvested = trainer.harvest(trainer.collect("harvest", tasks, size), outcome)
+            harvested = _explore(trainer, swap, tasks, size, dense, outcome)
             trainer.restore(agent)  # forget pi_B, keep what it saw
             buffer.add(harvested)
             _note_explorer(trainer, buffer, trainer.divergence(harvested))
-        for _ in range(min(swap.learn_steps, updates - trainer.agent_updates)):
+        for _ in range(swap.learn_steps):
+            if budget.spent(trainer):
+                break
             fresh = trainer.collect("learn", tasks, size)  # D_on ~ pi_theta
             count = min(replay_count, len(buffer))
             trainer.note(missing_replay=float(replay_count - count))
@@ -125,6 +193,31 @@ def rspo(
             trainer.update(fresh, outcome, "learn", replayed, swap.alpha)  # the swap
         buffer.clear()  # D <- empty
         trainer.loop += 1
+
+
+def _explore(
+    trainer: Trainer,
+    swap: RewardSwap,
+    tasks: int,
+    size: int,
+    dense: RewardSource,
+    outcome: RewardSource,
+) -> list[Group]:
+    """Phase 1: k updates under the dense reward; what was seen, labelled with the outcome."""
+    trainer.become_explorer(
+        fresh_optimizer=swap.explorer_optimizer == "fresh",
+        fresh_critic=swap.explorer_critic == "fresh",
+        learning_rate=swap.explorer_learning_rate,
+    )
+    harvested: list[Group] = []
+    for _ in range(swap.explore_steps):
+        seen = trainer.collect("explore", tasks, size)
+        if swap.harvest != "final":
+            harvested += trainer.harvest(seen, outcome)
+        trainer.update(seen, dense, "explore")
+    if swap.harvest != "during" or not swap.explore_steps:
+        harvested += trainer.harvest(trainer.collect("harvest", tasks, size), outcome)
+    return harvested
 
 
 def _note_explorer(trainer: Trainer, buffer: ReplayBuffer, divergence: float) -> None:

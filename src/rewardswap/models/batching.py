@@ -232,15 +232,24 @@ def minibatches(batch: Batch, count: int) -> Iterator[Int[Tensor, "R"]]:
         yield torch.nonzero(rank % count == part)[:, 0]
 
 
-def microbatches(batch: Batch, tokens: int) -> Iterator[Int[Tensor, "R"]]:
+def microbatches(
+    batch: Batch, tokens: int, *, whole_trajectories: bool = False
+) -> Iterator[Int[Tensor, "R"]]:
     """Rows in order of length, cut so that rows x longest row stays within `tokens`.
 
-    A row longer than the budget stands alone: nothing is cut.
+    With `whole_trajectories` all rows of one trajectory stay together. What is longer than the
+    budget stands alone: nothing is cut.
     """
-    order = torch.argsort(batch.lengths, stable=True)
-    start = 0
-    lengths = batch.lengths[order].tolist()
-    for end in range(1, len(lengths) + 1):
-        if end == len(lengths) or (end + 1 - start) * lengths[end] > tokens:
-            yield order[start:end]
-            start = end
+    units: dict[int, list[int]] = {}
+    for row, trajectory in enumerate(batch.trajectory.tolist()):
+        units.setdefault(trajectory if whole_trajectories else row, []).append(row)
+    lengths = batch.lengths.tolist()
+    longest = {unit: max(lengths[row] for row in rows) for unit, rows in units.items()}
+    part: list[int] = []
+    for unit in sorted(units, key=lambda unit: longest[unit]):
+        if part and (len(part) + len(units[unit])) * longest[unit] > tokens:
+            yield torch.tensor(part)
+            part = []
+        part += units[unit]
+    if part:
+        yield torch.tensor(part)

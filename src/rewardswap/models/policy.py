@@ -1,6 +1,6 @@
 """A causal language model as a policy: score tokens, take optimizer steps, branch and restore."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
-
-Metrics = dict[str, float]
+from rewardswap.models.learner import Learner, Metrics
 
 
 @dataclass(frozen=True)
@@ -27,18 +26,8 @@ Loss = Callable[[TokenScores, Batch], tuple[Tensor, Metrics]]
 """Sum over the batch of weighted per-token losses, and sums of metrics over the same tokens."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything that comes back, bit for bit, when a branch is thrown away."""
-
-    model: Mapping[str, Tensor]
-    optimizer: Mapping[str, Any]
-    version: int
-    random_state: Tensor
-
-
-class Policy:
-    """One model, its optimizer, and the count of its updates."""
+class Policy(Learner):
+    """The language model that acts."""
 
     def __init__(
         self,
@@ -49,21 +38,15 @@ class Policy:
         gradient_clip: float = 1.0,
         tokens_per_microbatch: int = 8192,
     ) -> None:
-        self.model = model
-        self.make_optimizer = make_optimizer
-        self.optimizer = make_optimizer(model)
+        super().__init__(
+            model,
+            make_optimizer=make_optimizer,
+            gradient_clip=gradient_clip,
+            tokens_per_microbatch=tokens_per_microbatch,
+        )
         self.temperature = temperature
-        self.gradient_clip = gradient_clip
-        self.tokens_per_microbatch = tokens_per_microbatch
-        self.version = 0
-        model.eval()
 
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return next(self.model.parameters()).device
-
-    def _forward(self, batch: Batch) -> TokenScores:
+    def _forward(self, batch: Batch, *, entropy_gradient: bool = False) -> TokenScores:
         """The trunk over all tokens, the head only where an action token is predicted."""
         positions = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
         attention = positions[None, :] < batch.lengths[:, None]
@@ -76,7 +59,8 @@ class Policy:
         logits = head(hidden[:, :-1][mask[:, 1:]]).float() / self.temperature
         distribution = torch.log_softmax(logits, dim=-1)
         chosen = distribution.gather(-1, batch.tokens[mask][:, None])[:, 0]
-        entropy = -(distribution.exp() * distribution).sum(dim=-1).detach()
+        with torch.set_grad_enabled(entropy_gradient):
+            entropy = -(distribution.exp() * distribution).sum(dim=-1)
         blank = torch.zeros(mask.shape, device=mask.device)
         return TokenScores(
             logprob=blank.masked_scatter(mask, chosen), entropy=blank.masked_scatter(mask, entropy)
@@ -95,66 +79,21 @@ class Policy:
             entropy[rows, :width] = scores.entropy.cpu()
         return TokenScores(logprob, entropy)
 
-    def step(self, batch: Batch, loss: Loss) -> Metrics:
-        """One optimizer step over `batch`, however many micro-batches it takes.
+    def step(
+        self,
+        batch: Batch,
+        loss: Loss,
+        *,
+        whole_trajectories: bool = False,
+        entropy_gradient: bool = False,
+    ) -> Metrics:
+        """One optimizer step over `batch`; see `Learner`.
 
-        Weights are fixed on the whole batch, so gradients of micro-batches add. A step whose
-        gradient norm is not finite is skipped and counted in `skipped_steps`. An empty batch has
-        zero gradient: the optimizer's momentum still moves the policy.
+        With `whole_trajectories` the rows of one trajectory stay in one micro-batch. Entropies
+        carry a gradient only with `entropy_gradient`: it costs memory.
         """
-        totals: Metrics = {}
-        for parameter in self.model.parameters():
-            parameter.grad = torch.zeros_like(parameter) if len(batch) == 0 else None
-        for rows in microbatches(batch, self.tokens_per_microbatch):
-            part = batch.take(rows).to(self.device)
-            value, metrics = loss(self._forward(part), part)
-            value.backward()  # type: ignore[no-untyped-call]
-            for name, number in {**metrics, "loss": float(value.detach())}.items():
-                totals[name] = totals.get(name, 0.0) + number
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.gradient_clip)
-        finite = bool(torch.isfinite(norm))
-        if finite:
-            self.optimizer.step()
-        totals["gradient_norm"] = float(norm) if finite else 0.0
-        totals["gradient_clipped"] = float(finite and float(norm) > self.gradient_clip)
-        totals["skipped_steps"] = float(not finite)
-        return totals
-
-    def fresh_optimizer(self, learning_rate: float | None = None) -> None:
-        """Forget the optimizer's moments: the explorer starts without the agent's momentum."""
-        self.optimizer = self.make_optimizer(self.model)
-        if learning_rate is not None:
-            self.set_learning_rate(learning_rate)
-
-    def set_learning_rate(self, learning_rate: float) -> None:
-        """The learning rate of the steps that follow."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-
-    def snapshot(self) -> Snapshot:
-        """A copy of parameters, optimizer, version and random state."""
-        return Snapshot(
-            model={name: value.detach().clone() for name, value in self.model.state_dict().items()},
-            optimizer=_copied(self.optimizer.state_dict()),
-            version=self.version,
-            random_state=torch.get_rng_state(),
+        return self._step(
+            batch,
+            lambda part: loss(self._forward(part, entropy_gradient=entropy_gradient), part),
+            whole_trajectories=whole_trajectories,
         )
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Come back to `snapshot` exactly; the snapshot stays usable."""
-        self.model.load_state_dict(snapshot.model)
-        self.optimizer = self.make_optimizer(self.model)
-        self.optimizer.load_state_dict(_copied(snapshot.optimizer))
-        self.version = snapshot.version
-        torch.set_rng_state(snapshot.random_state)
-
-
-def _copied(state: Any) -> Any:
-    """A deep copy of nested optimizer state that shares no tensor with it."""
-    if isinstance(state, Tensor):
-        return state.detach().clone()
-    if isinstance(state, Mapping):
-        return {name: _copied(value) for name, value in state.items()}
-    if isinstance(state, list | tuple):
-        return type(state)(_copied(value) for value in state)
-    return state
