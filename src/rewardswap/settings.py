@@ -61,9 +61,11 @@ def _as_toml(run: Run) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """TOML has no null: settings that are None are left out."""
+    """TOML has no null: None is the word "none"."""
+    if value is None:
+        return "none"
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items() if part is not None}
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, Path) else value
@@ -75,6 +77,8 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
         return _dataclass(hint, raw, where)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (types.UnionType, typing.Union):
+        if raw == "none":
+            return None
         return _value(next(a for a in arguments if a is not type(None)), raw, where)
     if origin is typing.Literal:
         if raw not in arguments:

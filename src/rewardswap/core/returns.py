@@ -30,12 +30,13 @@ def generalised_advantage(
     mask: Bool[Tensor, "R T"],
     bootstrap: Float[Tensor, "R"],
     *,
-    discount: float = 1.0,
+    discount: float | Float[Tensor, "R T"] = 1.0,
     trace: float | Float[Tensor, "R"] = 1.0,
 ) -> tuple[Float[Tensor, "R T"], Float[Tensor, "R T"]]:
     """A_t = δ_t + γλ A_{t+1}, δ_t = r_t + γ V_{t+1} - V_t, and the value target A_t + V_t.
 
-    GAE (arXiv:1506.02438, Eq. 16) with γ = `discount` and λ = `trace`, a number or one per row.
+    GAE (arXiv:1506.02438, Eq. 16) with γ = `discount`, a number or one per place (from it to the
+    next), and λ = `trace`, a number or one per row.
     `bootstrap` is V after the last place: 0 for an episode that the environment ended, the
     critic's value of the final observation for one that a limit cut. Both results are 0 off the
     mask.
@@ -43,8 +44,9 @@ def generalised_advantage(
     following_value, following = bootstrap, torch.zeros_like(bootstrap)
     advantage = torch.zeros_like(reward)
     for t in reversed(range(reward.shape[1])):
-        delta = reward[:, t] + discount * following_value - value[:, t]
-        here = delta + discount * trace * following
+        factor = discount[:, t] if isinstance(discount, Tensor) else discount
+        delta = reward[:, t] + factor * following_value - value[:, t]
+        here = delta + factor * trace * following
         advantage[:, t] = masked_fill_zero(here, mask[:, t])
         following = torch.where(mask[:, t], here, following)
         following_value = torch.where(mask[:, t], value[:, t], following_value)

@@ -5,7 +5,7 @@ Paper: Batch size-invariance for policy optimization, arXiv:2110.00641, Eq. 3; a
 Idea in one sentence: pi_behavior corrects where the data came from, pi_old says how far
     a step may go.
 Formula: loss = -c min(r A, clip(r, 1 - eps, 1 + eps) A), r = pi / pi_old, c = pi_old / pi_behavior.
-Defaults from: AReaL: clip .2, discount 1, trace 1; pi_behavior is what the rollout engine sampled
+Defaults from: AReaL: clip .2, trace 1; pi_behavior is what the rollout engine sampled
     with.
 Deviations: in the ratio q = c r the objective is the window c (1 +- eps), so the same code serves
     fresh and replayed rows. The critic is `ppo`'s.

@@ -2,16 +2,17 @@
 
 Paper: PPO, arXiv:1707.06347, Eq. 7, 11; GAE, arXiv:1506.02438, Eq. 16.
 Idea in one sentence: a critic is the baseline of every state, so siblings are not needed.
-Formula: A_t = sum_l (discount trace)^l delta_t+l, delta_t = r_t + discount V_t+1 - V_t over the
-    action tokens of all turns, or over turns; then whitened over the batch.
-Defaults from: verl-agent's script: discount 1, trace 1, the critic's learning rate ten
-    times the policy's, value clip .5.
+Formula: A_t = delta_t + discount trace A_t+1, delta_t = r_t + discount V_t+1 - V_t over the action
+    tokens of all turns, or over turns; then whitened over the batch.
+Defaults from: verl-agent's script: trace 1, the critic's learning rate ten times the policy's,
+    value clip .5. Discount .95 from turn to turn is ours (verl-agent: 1 from token to token): with
+    1 an agent that runs into the turn limit for ever bootstraps from its own hope.
 Deviations: the recursion runs across turns and skips what the environment said (verl-agent's stays
-    inside one turn); an episode cut by a limit bootstraps from V of its last observation, one that
-    ended does not. The critic has a trunk of its own, a copy of the policy's, and a head that
-    starts at V = 0. Under RSPO the explorer's critic is a copy that is thrown away with it,
-    replayed rows get their advantages from the agent's critic, and the critic learns from fresh
-    rows (ours).
+    inside one turn); the discount acts between turns only, so a long answer costs nothing; an
+    episode cut by a limit bootstraps from V of its last observation, one that ended does not. The
+    critic has a trunk of its own, a copy of the policy's, and a head that starts at V = 0. Under
+    RSPO the explorer's critic is a copy that is thrown away with it, replayed rows get their
+    advantages from the agent's critic, and the critic learns from fresh rows (ours).
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from rewardswap.algorithm import Algorithm
@@ -34,7 +35,7 @@ from rewardswap.types import Group
 class GeneralisedAdvantage:
     """GAE over the tokens or the turns of whole trajectories; groups have a column `value`."""
 
-    discount: float = 1.0
+    discount: float = 0.95
     trace: float = 1.0
     adaptive_alpha: float | None = None
     """With it the trace of a trajectory is 1 - 1 / (alpha x its length) (VAPO)."""
@@ -55,6 +56,9 @@ class GeneralisedAdvantage:
             reward, value, places = reward.sum(dim=2), value[:, :, 0], group.turn_mask
         else:
             reward, value, places = reward.flatten(1), value.flatten(1), mask.flatten(1)
+        discount: float | Tensor = self.discount
+        if self.level == "token":
+            discount = torch.where(_last_tokens(mask), self.discount, 1.0).flatten(1)
         trace: float | Tensor = self.trace
         if self.adaptive_alpha is not None:
             trace = length_adaptive_trace(places, self.adaptive_alpha)
@@ -63,12 +67,18 @@ class GeneralisedAdvantage:
             value,
             places,
             group.columns["bootstrap"].sum(dim=1),
-            discount=self.discount,
+            discount=discount,
             trace=trace,
         )[int(self.target)]
         if self.level == "turn":
             return torch.where(mask, result[:, :, None], torch.zeros(()))
         return result.reshape(mask.shape)
+
+
+def _last_tokens(mask: Bool[Tensor, "N K L"]) -> Bool[Tensor, "N K L"]:
+    """The last action token of every turn."""
+    following = torch.cat([mask[..., 1:], torch.zeros_like(mask[..., :1])], dim=-1)
+    return mask & ~following
 
 
 @dataclass(frozen=True)
@@ -77,10 +87,10 @@ class PPO(Method):
 
     needs_siblings = False
 
-    discount: float = 1.0
-    """Discount of later rewards and values, per token or turn (verl-agent: 1)."""
+    discount: float = 0.95
+    """Discount of rewards and values from turn to turn (ours; GiGPO's is .95 too)."""
     trace: float = 1.0
-    """Lambda of GAE (verl-agent: 1)."""
+    """Lambda of GAE, from token to token or from turn to turn (verl-agent: 1)."""
     trace_alpha: float | None = None
     """With it lambda is 1 - 1 / (alpha x length) per trajectory (VAPO, arXiv:2504.05118)."""
     credit: Literal["token", "turn"] = "token"
