@@ -80,7 +80,11 @@ class Training:
         dense = self._dense_reward(screen)
         folder.write_evaluation("before", before, _process_rewards(dense, before.trajectories))
         trainer = self._trainer(screen, dense)
-        self._loop(trainer, dense)
+        try:
+            self._loop(trainer, dense)
+        except RunStoppedError:
+            self._save(dense)
+            raise
         after = self.stage.evaluate(run.seed, run.evaluation_temperature)
         screen.evaluated("after", after)
         folder.write_evaluation("after", after, _process_rewards(dense, after.trajectories))

@@ -179,8 +179,10 @@ def rspo(
     while not budget.spent(trainer):
         if replay_count:
             agent = trainer.branch()  # pi_B <- pi_theta
-            harvested = _explore(trainer, swap, tasks, size, dense, outcome)
-            trainer.restore(agent)  # forget pi_B, keep what it saw
+            try:
+                harvested = _explore(trainer, swap, tasks, size, dense, outcome)
+            finally:
+                trainer.restore(agent)  # forget pi_B, keep what it saw
             buffer.add(harvested)
             _note_explorer(trainer, buffer, trainer.divergence(harvested))
         for _ in range(swap.learn_steps):
