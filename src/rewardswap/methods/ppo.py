@@ -22,6 +22,7 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
 
 from rewardswap.algorithm import Algorithm
 from rewardswap.choices import ValueRegression
@@ -45,34 +46,49 @@ class GeneralisedAdvantage:
     """Whether the value targets A + V are returned in place of the advantages."""
 
     def __call__(self, groups: Sequence[Group]) -> list[Float[Tensor, "N K L"]]:
-        raw = [self._estimate(group) for group in groups]
+        raw = self._estimates(groups)
         if self.target or not self.whiten:
             return raw
         return whitened(raw, groups, every_trajectory_once=False)
 
-    def _estimate(self, group: Group) -> Float[Tensor, "N K L"]:
-        reward, value, mask = token_rewards(group), group.columns["value"], group.token_mask
-        if self.level == "turn":
-            reward, value, places = reward.sum(dim=2), value[:, :, 0], group.turn_mask
-        else:
-            reward, value, places = reward.flatten(1), value.flatten(1), mask.flatten(1)
-        discount: float | Tensor = self.discount
-        if self.level == "token":
-            discount = torch.where(_last_tokens(mask), self.discount, 1.0).flatten(1)
+    def _estimates(self, groups: Sequence[Group]) -> list[Float[Tensor, "N K L"]]:
+        """One recursion for all trajectories, over their places without the gaps."""
+        found = [self._places(group) for group in groups]
+        width = max(mask.shape[1] for *_, mask in found)
+        columns = [
+            torch.cat([functional.pad(part, (0, width - part.shape[1])) for part in parts])
+            for parts in zip(*found, strict=True)
+        ]
+        mask = columns[-1]
+        order = torch.argsort(~mask, dim=1, stable=True)[:, : int(mask.sum(dim=1).max())]
+        reward, value, discount, places = (column.gather(1, order) for column in columns)
         trace: float | Tensor = self.trace
         if self.adaptive_alpha is not None:
             trace = length_adaptive_trace(places, self.adaptive_alpha)
-        result = generalised_advantage(
-            reward,
-            value,
-            places,
-            group.columns["bootstrap"].sum(dim=1),
-            discount=discount,
-            trace=trace,
-        )[int(self.target)]
+        bootstrap = torch.cat([group.columns["bootstrap"].sum(dim=1) for group in groups])
+        results = generalised_advantage(
+            reward, value, places, bootstrap, discount=discount, trace=trace
+        )
+        full = torch.zeros(mask.shape).scatter(1, order, results[int(self.target)])
+        parts = torch.split(full, [len(group.trajectories) for group in groups])
+        return [self._at_tokens(part, group) for part, group in zip(parts, groups, strict=True)]
+
+    def _places(self, group: Group) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Reward, value, discount to the next place and mask of the places, each [N T]."""
+        reward, value, mask = token_rewards(group), group.columns["value"], group.token_mask
         if self.level == "turn":
-            return torch.where(mask, result[:, :, None], torch.zeros(()))
-        return result.reshape(mask.shape)
+            turns = group.turn_mask
+            discount = torch.full(turns.shape, self.discount)
+            return reward.sum(dim=2), value[:, :, 0], discount, turns
+        discount = torch.where(_last_tokens(mask), self.discount, 1.0)
+        return reward.flatten(1), value.flatten(1), discount.flatten(1), mask.flatten(1)
+
+    def _at_tokens(self, values: Float[Tensor, "N T"], group: Group) -> Float[Tensor, "N K L"]:
+        mask = group.token_mask
+        if self.level == "turn":
+            turns = values[:, : group.turn_count, None]
+            return torch.where(mask, turns, torch.zeros(()))
+        return values[:, : mask[0].numel()].reshape(mask.shape)
 
 
 def _last_tokens(mask: Bool[Tensor, "N K L"]) -> Bool[Tensor, "N K L"]:
