@@ -22,6 +22,7 @@ from rewardswap.methods.reinforce_plus_plus import ReinforcePlusPlus, ReinforceP
 from rewardswap.methods.rloo import RLOO
 from rewardswap.methods.sapo import SAPO
 from rewardswap.methods.softmax_grpo import SoftmaxGRPO
+from rewardswap.methods.verl_agent_compat import VerlAgentCompat
 
 METHODS: dict[str, type[Method]] = {
     "grpo": GRPO,
@@ -42,6 +43,7 @@ METHODS: dict[str, type[Method]] = {
     "gdpo": GDPO,
     "progpo": ProGPO,
     "softmax_grpo": SoftmaxGRPO,
+    "verl_agent_compat": VerlAgentCompat,
 }
 """Every method by its name on the command line."""
 
