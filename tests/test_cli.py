@@ -3,12 +3,15 @@
 import json
 import shutil
 import tarfile
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
 
 from rewardswap.cli import main
+from rewardswap.methods import METHODS
+from rewardswap.settings import read_run
 
 ARCHIVE = Path(__file__).parents[2] / "shared" / "alfworld" / "json_2.1.1.tar.xz"
 SMALL = [
@@ -42,7 +45,94 @@ def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> No
     key = refused(capsys, "train", "demo", "--policy.learnin-rate", "1")
     assert "did you mean '--policy.learning-rate'" in key
     assert "did you mean 'grpo'" in refused(capsys, "train", "demo", "--method", "grpa")
-    assert "learning-rate" in refused(capsys, "train", "demo", "--policy.learning-rate", "fast")
+    line = refused(capsys, "train", "demo", "--policy.learning-rate", "fast")
+    assert "policy.learning_rate must be a number" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--method", "grpa"], "unknown method 'grpa'; did you mean 'grpo'?"),
+        (["--method=gigpa"], "unknown method 'gigpa'; did you mean 'gigpo'?"),
+        (["--method"], "--method needs a name"),
+        (["--method="], "--method needs a name"),
+        (["--method", "--seed", "3"], "--method needs a name"),
+        (["--method", "sapo", "--method.clip-low", ".3"], "method.clip_low does nothing in SAPO"),
+        (["--method.clip-low", ".3", "--method=sapo"], "method.clip_low does nothing in SAPO"),
+        (["--method", "grpo", "--method.step-weight", "1"], "unknown key '--method.step-weight'"),
+        (["--method", "nowhere:Mine"], "'nowhere:Mine' cannot be imported"),
+        (["--method", "json:Mine"], "has no attribute 'Mine'"),
+        (["--method", ":Mine"], "':Mine' cannot be imported"),
+        (["--method", "json:loads"], "not a subclass of rewardswap.methods.base.Method"),
+        (["--method", "json:JSONDecoder"], "not a subclass of rewardswap.methods.base.Method"),
+        (["--method", "rewardswap.methods.base:Method"], "has no `algorithm` of its own"),
+        (["--method", "ppo", "--swap.dense-credit=reward_to_go"], "does nothing in PPO"),
+        (["--swap.explorer-critic=fresh"], "does nothing in GRPO: it has no critic"),
+    ],
+)
+def test_methods_that_cannot_be_had(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "run"
+    line = refused(capsys, "train", "demo", "--output", str(target), *words)
+    assert said in line
+    assert "Error parsing" not in line
+    assert not target.exists()
+
+
+def test_a_method_and_settings_that_go_with_it_come_in_any_order(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # the starting run has reward_to_go, which a critic has no use for: both change at once
+    file = tmp_path / "config.toml"
+    file.write_text("recipe = 'x'\nmethod = 'gigpo'\n[swap]\ndense_credit = 'reward_to_go'\n")
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "notes.txt").touch()
+    words = ["train", str(file), "--output", str(full), "--method", "ppo", *SMALL[1:]]
+    assert "does nothing in PPO" in refused(capsys, *words)
+    words += ["--swap.dense-credit", "sum", "--method.whiten=False", "--method.value-clip", "none"]
+    assert "is not empty" in refused(capsys, *words)  # as far as it can come without a run
+
+
+def test_a_method_without_its_decorator_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bare_method.py").write_text(
+        "from rewardswap.methods.grpo import GRPO\n\n\nclass Bare(GRPO):\n    clip_low = 0.3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    line = refused(capsys, "train", "demo", "--method", "bare_method:Bare")
+    assert "lacks @dataclass(frozen=True)" in line
+
+
+def test_the_list_of_methods_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["methods"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) < 80
+    assert [line for line in lines if line in METHODS] == list(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_card_shows_every_setting_that_its_method_reads(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["methods", name])
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines()) < 80
+    for setting in fields(METHODS[name]):
+        option = f"--method.{setting.name.replace('_', '-')} "
+        assert (option in text) == (setting.name not in METHODS[name].idle)
+
+
+def test_names_and_keys_that_the_list_of_methods_does_not_know(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "did you mean 'gigpo'?" in refused(capsys, "methods", "gigp")
+    assert "unknown key '--foo'" in refused(capsys, "methods", "--foo")
+    assert "unknown key '--foo'" in refused(capsys, "methods", "gigpo", "--foo")
+    assert "one method at a time" in refused(capsys, "methods", "gigpo", "ppo")
+    assert "no further words" in refused(capsys, "recipes", "demo")
 
 
 def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +145,18 @@ def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]
     [
         (["--policy.betas", "1", "2"], "betas must be in [0, 1)"),
         (["--policy.learning-rate", "inf"], "policy.learning_rate must be a finite number"),
-        (["--loss.kl-coefficient", "nan"], "loss.kl_coefficient must be a finite number"),
+        (["--method.kl-coefficient", "nan"], "method.kl_coefficient must be a finite number"),
+        (["--method.clip-low=-1"], "method.clip_low must be above 0"),
+        (["--method.average", "tokens"], "method.average must be one of token, turn"),
+        (["--method.dual-clip", "x"], "method.dual_clip must be a number or none, got 'x'"),
+        (["--method.kl-on-replay", "no"], "method.kl_on_replay must be true or false, got 'no'"),
+        (["--policy.betas", "1"], "policy.betas must be 2 numbers, got '1'"),
+        (["--policy.learning-rate"], "policy.learning_rate must be a number, got nothing"),
+        (["--seed", "1.5"], "seed must be a whole number, got '1.5'"),
+        (["--seed", "1", "2"], "words that belong to no key: 2"),
+        (["--reward.model.noise=-1"], "reward.model.noise is -1.0"),
+        (["--swap.dense-discount", "0.5"], "swap.dense_discount does nothing at dense_credit sum"),
+        (["--swap.alpha=0"], "swap: 3 explore_steps do nothing at alpha = 0"),
         (["--reward.temperatures", "nan"], "finite number"),
         (["--evaluation-temperature", "nan"], "evaluation_temperature must be a finite number"),
         (["--swap.explorer-learning-rate=-1"], "explorer_learning_rate must be above 0"),
@@ -73,7 +174,9 @@ def test_numbers_that_make_no_sense(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     target = tmp_path / "run"
-    assert said in refused(capsys, "train", "demo", *words, "--output", str(target))
+    line = refused(capsys, "train", "demo", "--output", str(target), *words)
+    assert said in line
+    assert "Error parsing" not in line
     assert not target.exists()
 
 
@@ -222,6 +325,31 @@ def test_a_run_leaves_its_whole_record_and_can_be_repeated_from_it(
     for name in ("before", "after", "train"):
         file = f"trajectories/{name}.jsonl"
         assert (first / file).read_text() == (second / file).read_text()
+
+
+@pytest.mark.parametrize("method", ["gigpo", "ppo"])
+@pytest.mark.parametrize("loop", ["rspo", "on_policy"])
+def test_methods_train_in_both_loops(method: str, loop: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    small = SMALL if loop == "rspo" else [*SMALL[:6], "--loop", loop]
+    main(["train", "demo", "--method", method, *small, "--output", str(folder)])
+    assert (folder / "report.html").stat().st_size > 10_000
+    assert json.loads((folder / "summary.json").read_text())["method"] == method
+    run = read_run(folder / "config.toml")
+    assert (type(run.method), run.loop) == (METHODS[method], loop)
+    rows = record(folder)
+    assert [row["phase"] for row in rows][-2:] == ["learn", "learn"]
+    updated = [row for row in rows if row["phase"] != "harvest"]
+    for name in ("value_loss", "explained_variance", "critic_warmup"):
+        assert all((name in row) == (method == "ppo") for row in updated)
+
+
+def test_a_budget_in_all_updates_counts_the_explorers(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    words = ["--budget-unit=all_updates", "--output", str(folder)]
+    main(["train", "demo", *SMALL, *words])
+    assert [row["phase"] for row in record(folder)] == ["explore", "harvest", "learn"]
+    assert json.loads((folder / "summary.json").read_text())["all_updates"] == 2
 
 
 def test_the_checkpoint_plays_as_the_run_left_it(tmp_path: Path) -> None:

@@ -1,30 +1,25 @@
 """The command `rewardswap`: train, eval, demo, methods, recipes."""
 
+import copy
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
-from io import StringIO
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
 
 # Threads that wait must sleep: where another program runs too, spinning ones cost a factor of ten.
 # It is read when torch is imported, and whoever has set it keeps it.
 os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
-import tyro
 from rich.console import Console
 
 from rewardswap.configuration import EnvironmentConfig, Run, unknown
 from rewardswap.evaluation import Evaluation
-from rewardswap.methods.cards import cards
+from rewardswap.methods.cards import card, listing, page
+from rewardswap.options import UsageError, checked, parse
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import LOOP_SECTIONS, named_method, read_run
-
-Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
@@ -44,10 +39,6 @@ class EvaluationRun:
     output: Path | None = None
     """File for the table as JSON; none: the screen only."""
     env: EnvironmentConfig = field(default_factory=EnvironmentConfig)
-
-
-class UsageError(Exception):
-    """A mistake of the caller: one line, exit code 2."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,7 +65,9 @@ def train(words: list[str], console: Console) -> None:
         console.print(
             "usage: rewardswap train RECIPE [--KEY VALUE ...]\n"
             "       rewardswap train RUN/config.toml [--KEY VALUE ...]\n"
-            f"recipes: {', '.join(RECIPES)}; keys: rewardswap train RECIPE --help",
+            f"recipes: {', '.join(RECIPES)}\n"
+            "keys: rewardswap train RECIPE --help\n"
+            "--method NAME takes another method: rewardswap methods",
             highlight=False,
             markup=False,
         )
@@ -86,21 +79,28 @@ def train(words: list[str], console: Console) -> None:
 
 
 def _with_method(start: Run, words: Sequence[str]) -> tuple[Run, list[str]]:
-    """The run with the method that `--method` names, and the other words."""
-    rest = list(words)
-    places = [n for n, word in enumerate(rest) if word.partition("=")[0] == "--method"]
-    if not places:
-        return start, rest
-    place = places[-1]
-    _, equals, name = rest.pop(place).partition("=")
-    if not equals:
-        if place == len(rest):
+    """The run with the method that `--method` names last, and the other words.
+
+    Whether the method and the other settings go together is checked when all words are read.
+    """
+    names: list[str] = []
+    rest: list[str] = []
+    given = iter(words)
+    for word in given:
+        key, equals, value = word.partition("=")
+        if key != "--method":
+            rest.append(word)
+            continue
+        names.append(value if equals else next(given, ""))
+        if not names[-1] or names[-1].startswith("--"):
             raise UsageError("--method needs a name; `rewardswap methods` lists them")
-        name = rest.pop(place)
-    kind = checked(lambda: named_method(name))
-    if type(start.method) is kind:
+    if not names:
         return start, rest
-    return checked(lambda: replace(start, method=kind())), rest
+    kind = checked(lambda: named_method(names[-1]))
+    if type(start.method) is not kind:
+        start = copy.copy(start)
+        object.__setattr__(start, "method", checked(kind))
+    return start, rest
 
 
 def _refuse_idle(run: Run, words: Sequence[str]) -> None:
@@ -160,19 +160,36 @@ def make_base_agent(words: list[str], console: Console) -> None:
 
 
 def methods(words: list[str], console: Console) -> None:
-    """List the methods that a loop can wrap, with their papers and defaults."""
-    for method in cards():
-        console.print(f"{method.name:28} {method.title}", highlight=False, markup=False)
-        console.print(f"{'':28} {method.paper}", highlight=False, markup=False)
-        console.print(f"{'':28} {method.defaults}", highlight=False, markup=False)
+    """List the methods that a loop can wrap; with a name, one method's card."""
+    if words in (["-h"], ["--help"]):
+        text = METHODS_USAGE
+    elif words == ["--markdown"]:
+        text = page()
+    elif not words:
+        text = listing() + "\n\n" + METHODS_USAGE
+    else:
+        for word in words:
+            if word.startswith("-"):
+                raise UsageError(unknown("key", word, ["--markdown"]))
+        if len(words) > 1:
+            raise UsageError(f"one method at a time, got {' '.join(words)}")
+        text = checked(lambda: card(words[0], named_method(words[0])).text())
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def recipes(words: list[str], console: Console) -> None:
     """List the recipes."""
+    if words:
+        raise UsageError(f"rewardswap recipes takes no further words, got {' '.join(words)}")
     for name, make in RECIPES.items():
         summary = (make.__doc__ or "").strip().splitlines()[0]
         console.print(f"{name:26} {summary}", highlight=False, markup=False)
 
+
+METHODS_USAGE = """\
+rewardswap methods NAME                one method with all its settings
+rewardswap train RECIPE --method NAME  train with it
+rewardswap methods --markdown          the table of docs/methods.md"""
 
 COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "train": train,
@@ -210,60 +227,6 @@ def _starting_run(name: str) -> Run:
     if name not in RECIPES:
         raise UsageError(unknown("recipe", name, RECIPES))
     return RECIPES[name]()
-
-
-def checked(build: Callable[[], Settings]) -> Settings:
-    """The value, with a ValueError of its making as a caller's mistake."""
-    try:
-        return build()
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def parse(
-    kind: type[Settings], default: Settings | None, words: list[str], program: str
-) -> Settings:
-    """The settings with the changes of the command line; unknown keys name the nearest one."""
-    start: dict[str, Any] = {} if default is None else {"default": default}
-    keys = _keys(kind if default is None else default)
-    for word in words:
-        key = word.split("=", 1)[0]
-        if key.startswith("--") and key != "--help" and key.replace("_", "-") not in keys:
-            raise UsageError(unknown("key", key, keys).split(" Known:")[0])
-    printed = StringIO()
-    try:
-        with redirect_stderr(printed), redirect_stdout(printed):
-            read = partial(tyro.cli, kind, prog=program, args=words, **start)
-            settings: Settings = checked(read)
-            return settings
-    except SystemExit as stop:
-        if not stop.code:
-            sys.stdout.write(printed.getvalue())
-            raise
-        raise UsageError(_first_reason(printed.getvalue())) from None
-
-
-def _keys(settings: Any, prefix: str = "--") -> list[str]:
-    """All option names of a settings class or of a value of one, nested ones dotted."""
-    kind = settings if isinstance(settings, type) else type(settings)
-    found: list[str] = []
-    hints = get_type_hints(kind)
-    for name in (setting.name for setting in fields(kind)):
-        option = prefix + name.replace("_", "-")
-        inner = hints[name] if isinstance(settings, type) else getattr(settings, name)
-        if is_dataclass(inner):
-            found += _keys(inner, f"{option}.")
-        else:
-            found.append(option)
-    return found
-
-
-def _first_reason(text: str) -> str:
-    """What tyro's framed message says, in one line."""
-    lines = [line.strip(" │╭╮╰╯─-") for line in text.splitlines()]
-    said = [line for line in lines if line and not line.startswith("For full helptext")]
-    text = " ".join(said) or "the settings could not be read"
-    return text.removeprefix("Value error ").removeprefix("Error parsing Run: ")
 
 
 def _usage() -> str:

@@ -196,6 +196,11 @@ class Run:
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__
+        if swap.explore_steps and swap.dense_credit == "sum" and not self.method.signed_returns:
+            raise ValueError(
+                f"swap.dense_credit sum gives {name} returns below 0, which it cannot read; use "
+                "swap.dense_credit reward_to_go, or loop on_policy"
+            )
         if self.method.algorithm().critic is not None:
             if swap.dense_credit != "sum":
                 raise ValueError(
@@ -215,8 +220,15 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One line that names the unknown thing, the nearest known one, and all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"unknown {what} {name!r}{hint} Known: {', '.join(names)}"
+
+
+def dotted(section: str, message: str, settings: Iterable[str]) -> str:
+    """What a section's check says, with its setting named from the top."""
+    first, _, rest = message.partition(" ")
+    name = first.strip("`")
+    return f"{section}.{name} {rest}" if name in settings else f"{section}: {message}"
 
 
 def _finite(settings: Any, where: str = "") -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
-from rewardswap.configuration import Run, unknown
+from rewardswap.configuration import Run, dotted, unknown
 from rewardswap.methods import METHODS, method_class, method_name
 from rewardswap.methods.base import Method
 
@@ -103,14 +103,20 @@ def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:
     if not isinstance(raw, Mapping):
         raise ValueError(f"{where} must be a table of settings, got {raw!r}")
     if hint is Method:
-        hint = typing.cast(type[Value], named_method(str(raw.get("name"))))
+        if "name" not in raw:
+            raise ValueError(f"{where} needs a name; `rewardswap methods` lists them")
+        hint = typing.cast(type[Value], named_method(str(raw["name"])))
         raw = {key: part for key, part in raw.items() if key != "name"}
     hints = {n: h for n, h in get_type_hints(hint).items() if get_origin(h) is not typing.ClassVar}
     for name in raw:
         if name not in hints:
             raise ValueError(f"{where}: {unknown('key', str(name), hints)}")
-    values = {name: _value(hints[name], part, f"{where}: {name}") for name, part in raw.items()}
+    inside = f"{where}: " if hint is Run else f"{where}."
+    values = {name: _value(hints[name], part, f"{inside}{name}") for name, part in raw.items()}
     try:
         return hint(**values)
-    except TypeError as error:
-        raise ValueError(f"{where}: {error}") from error
+    except (TypeError, ValueError) as error:
+        said = str(error)
+        raise ValueError(
+            f"{where}: {said}" if hint is Run else dotted(where, said, hints)
+        ) from error

@@ -52,7 +52,7 @@ def method_class(name: str) -> type[Method]:
     """The method of a name, or of `module:attribute` from outside the package.
 
     A module is looked for in the working directory too. Raises ValueError for a module that cannot
-    be imported, or an attribute that is no `Method`; KeyError for an unknown name.
+    be imported, or an attribute that is no whole `Method`; KeyError for an unknown name.
     """
     if ":" not in name:
         return METHODS[name]
@@ -61,12 +61,18 @@ def method_class(name: str) -> type[Method]:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"method {name!r} cannot be imported: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(
             f"method {name!r} is {found!r}, not a subclass of rewardswap.methods.base.Method"
         )
+    if "__dataclass_fields__" not in vars(found):
+        raise ValueError(
+            f"method {name!r} lacks @dataclass(frozen=True): its defaults would be lost"
+        )
+    if found.algorithm is Method.algorithm:
+        raise ValueError(f"method {name!r} has no `algorithm` of its own")
     return found
 
 

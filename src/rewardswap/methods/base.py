@@ -25,6 +25,8 @@ class Method:
     """Shared choices that do nothing in this method; setting one is an error."""
     needs_siblings: ClassVar[bool] = True
     """Whether a group of one trajectory teaches nothing."""
+    signed_returns: ClassVar[bool] = True
+    """Whether returns below 0 make sense; else what could make some is refused."""
 
     ratio: Literal["token", "turn", "trajectory"] = "token"
     """What the importance ratio is taken of: single tokens (PPO), the geometric mean of a turn
@@ -98,6 +100,11 @@ class Method:
             raise ValueError(
                 "kl_estimator k1 has no expected gradient as a loss; use k2 or k3, or kl_placement "
                 "reward"
+            )
+        if self.kl_coefficient and self.kl_placement == "reward" and not self.signed_returns:
+            raise ValueError(
+                f"kl_placement reward makes returns below 0, which {type(self).__name__} cannot "
+                "read; use kl_placement loss"
             )
 
     def algorithm(self) -> Algorithm:

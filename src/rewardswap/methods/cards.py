@@ -1,14 +1,56 @@
 """The methods' cards: what their files say of themselves, for the command and the docs."""
 
+import ast
+import inspect
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
 
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
 
 HEADINGS = ("Paper", "Idea in one sentence", "Formula", "Defaults from", "Deviations")
 """What every card says, in this order."""
+WIDTH = 80
+"""Most characters of a line on the screen."""
+PAGE_HEAD = """\
+# Methods
+
+A method is one file in `src/rewardswap/methods`: a frozen dataclass that says how rewards become
+advantages and what the loss does with them. Loop `rspo` wraps any of them; `--loop on_policy` runs
+one alone. This page is made of the files themselves by `make docs`; do not edit it.
+
+```
+rewardswap methods                            # the list
+rewardswap methods gigpo                      # one method with all its settings
+rewardswap train demo --method gigpo          # train with it
+rewardswap train demo --method gigpo --method.step-weight 0.5
+```
+
+[A method of your own](add-a-method.md) needs no change of the package.
+"""
+SHARED_HEAD = """\
+## Choices that all methods share
+
+`--method.NAME VALUE` sets one, with `-` for `_`; in TOML they stand under `[method]`. A choice that
+would do nothing in a method is refused.
+"""
+OWN_HEAD = """\
+## Choices of single methods
+"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One choice of a method."""
+
+    name: str
+    default: str
+    text: str
+    """Its docstring in one line."""
 
 
 @dataclass(frozen=True)
@@ -20,19 +62,48 @@ class Card:
     """The first line of its file."""
     sections: Mapping[str, str]
     """The text under each heading."""
-    defaults: str
+    settings: tuple[Setting, ...]
+    """Its own choices first, then the shared ones, with the defaults of this method."""
+    changed: tuple[str, ...]
     """Settings whose default differs from what methods share, and its own ones."""
+    idle: tuple[str, ...]
+    """Shared choices that do nothing in it."""
 
     @property
     def paper(self) -> str:
         """The paper's line."""
         return self.sections["Paper"]
 
+    @property
+    def defaults(self) -> str:
+        """The changed settings and their values in one line."""
+        found = [f"{s.name} {s.default}" for s in self.settings if s.name in self.changed]
+        return ", ".join(found) or "the shared ones"
+
+    def text(self) -> str:
+        """The whole card for the screen."""
+        parts = [f"{self.name}\n{_indented(self.title, 2)}"]
+        parts += [f"{name}\n{_indented(self.sections[name], 2)}" for name in HEADINGS]
+        settings = []
+        for setting in self.settings:
+            option = f"  --method.{setting.name.replace('_', '-')} {setting.default}"
+            changed = setting.name in SHARED and setting.name in self.changed
+            mark = "  (not the shared default)" if changed else ""
+            settings.append(f"{option}{mark}\n{_indented(setting.text, 6)}")
+        parts.append("\n".join(["Settings and their defaults", *settings]))
+        if self.idle:
+            parts.append(f"Does nothing here\n{_indented(', '.join(self.idle), 2)}")
+        return "\n\n".join(parts)
+
+
+SHARED = {field.name: field.default for field in fields(Method)}
+"""The shared choices and their defaults."""
+
 
 def card(name: str, kind: type[Method]) -> Card:
     """The card of a method; raises ValueError naming a heading that its file lacks."""
     text = (sys.modules[kind.__module__].__doc__ or "").strip()
-    title, *lines = text.splitlines()
+    title, *lines = text.splitlines() or [""]
     sections: dict[str, str] = {}
     heading = ""
     for line in lines:
@@ -44,7 +115,18 @@ def card(name: str, kind: type[Method]) -> Card:
     missing = [needed for needed in HEADINGS if needed not in sections]
     if missing:
         raise ValueError(f"the file of method {name!r} has no {missing[0]!r} in its docstring")
-    return Card(name, title, sections, _defaults(kind))
+    values = {field.name: getattr(kind(), field.name) for field in fields(kind)}
+    own = [n for n in values if n not in SHARED]
+    used = [n for n in SHARED if n not in kind.idle]
+    texts = _texts(kind)
+    return Card(
+        name,
+        title,
+        sections,
+        settings=tuple(Setting(n, _shown(values[n]), texts.get(n, "")) for n in [*own, *used]),
+        changed=tuple(n for n in [*own, *used] if n in own or values[n] != SHARED[n]),
+        idle=tuple(n for n in SHARED if n in kind.idle),
+    )
 
 
 def cards() -> list[Card]:
@@ -52,22 +134,74 @@ def cards() -> list[Card]:
     return [card(name, kind) for name, kind in METHODS.items()]
 
 
+def listing() -> str:
+    """All methods for the screen: a name, and below it title and paper."""
+    return "\n".join(f"{c.name}\n{_indented(c.title, 4)}\n{_indented(c.paper, 4)}" for c in cards())
+
+
 def table() -> str:
-    """All methods as a Markdown table: the docs' page is made of it."""
+    """All methods as a Markdown table."""
     rows = [
-        f"| `{c.name}` | {c.paper} | {c.sections['Idea in one sentence']} | "
-        f"{c.sections['Formula']} | {c.defaults} |"
+        (f"`{c.name}`", c.paper, c.sections["Idea in one sentence"], c.sections["Formula"], own)
         for c in cards()
+        for own in [c.defaults]
     ]
-    head = "| method | paper | idea | formula | defaults of its own |\n|---|---|---|---|---|"
-    return "\n".join([head, *rows]).replace("||", "\\|\\|")
+    return _markdown(("method", "paper", "idea", "formula", "defaults of its own"), rows)
 
 
-def _defaults(kind: type[Method]) -> str:
-    shared = {field.name: field.default for field in fields(Method)}
+def page() -> str:
+    """The docs' page of methods: the cards, the shared choices, each method's own ones."""
+    texts = _texts(Method)
+    shared = [(f"`{name}`", _shown(value), texts[name]) for name, value in SHARED.items()]
     own = [
-        f"{field.name} {field.default}"
-        for field in fields(kind)
-        if field.name not in shared or field.default != shared[field.name]
+        (f"`{c.name}`", f"`{setting.name}`", setting.default, setting.text)
+        for c in cards()
+        for setting in c.settings
+        if setting.name not in SHARED
     ]
-    return ", ".join(own) or "the shared ones"
+    return "\n".join(
+        [
+            PAGE_HEAD,
+            table(),
+            "",
+            SHARED_HEAD,
+            _markdown(("choice", "default", "meaning"), shared),
+            "",
+            OWN_HEAD,
+            _markdown(("method", "choice", "default", "meaning"), own),
+        ]
+    )
+
+
+def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def _texts(kind: type[Method]) -> dict[str, str]:
+    """The docstrings of fields; a field that a subclass repeats may leave it out."""
+    found: dict[str, str] = {}
+    for parent in reversed(kind.__mro__):
+        if issubclass(parent, Method):
+            body = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
+            for field, text in pairwise(ast.iter_child_nodes(body)):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    said = str(ast.literal_eval(text.value))
+                    found[ast.unparse(field.target)] = " ".join(said.split())
+    return found
+
+
+def _shown(value: Any) -> str:
+    """A default as the command line takes it."""
+    if isinstance(value, tuple):
+        return " ".join(_shown(part) for part in value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _indented(text: str, by: int) -> str:
+    space = " " * by
+    return textwrap.fill(
+        text, WIDTH - 1, initial_indent=space, subsequent_indent=space, break_on_hyphens=False
+    )

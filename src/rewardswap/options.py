@@ -1,0 +1,144 @@
+"""Settings from the words of a command line; what is wrong with them, in one line."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields, is_dataclass
+from functools import partial
+from io import StringIO
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import tyro
+
+from rewardswap.configuration import dotted, unknown
+
+Settings = TypeVar("Settings")
+
+
+class UsageError(Exception):
+    """A mistake of the caller: one line, exit code 2."""
+
+
+def checked(build: Callable[[], Settings]) -> Settings:
+    """The value, with a ValueError of its making as a caller's mistake."""
+    try:
+        return build()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse(
+    kind: type[Settings], default: Settings | None, words: list[str], program: str
+) -> Settings:
+    """The settings with the changes of the command line; unknown keys name the nearest one."""
+    start: dict[str, Any] = {} if default is None else {"default": default}
+    options = _options(kind if default is None else default)
+    for word in words:
+        key = word.split("=", 1)[0]
+        if key.startswith("--") and key != "--help" and key.replace("_", "-") not in options:
+            raise UsageError(unknown("key", key, options).split(" Known:")[0])
+    printed = StringIO()
+    try:
+        with redirect_stderr(printed), redirect_stdout(printed):
+            read = partial(
+                tyro.cli,
+                kind,
+                prog=program,
+                args=_spelled(words, options),
+                config=(tyro.conf.FlagConversionOff,),
+                **start,
+            )
+            settings: Settings = checked(read)
+            return settings
+    except SystemExit as stop:
+        if not stop.code:
+            sys.stdout.write(printed.getvalue())
+            raise
+        raise UsageError(_first_reason(printed.getvalue(), words, options)) from None
+
+
+def _options(settings: Any, prefix: str = "--") -> dict[str, Any]:
+    """All options of a settings class or of a value of one, nested ones dotted, and their types."""
+    kind = settings if isinstance(settings, type) else type(settings)
+    found: dict[str, Any] = {}
+    hints = get_type_hints(kind)
+    for name in (setting.name for setting in fields(kind)):
+        option = prefix + name.replace("_", "-")
+        inner = hints[name] if isinstance(settings, type) else getattr(settings, name)
+        if is_dataclass(inner):
+            found |= _options(inner, f"{option}.")
+        else:
+            found[option] = hints[name]
+    return found
+
+
+def _spelled(words: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """The words with `none`, `true` and `false` as tyro spells them, where a setting takes them."""
+    spelled: list[str] = []
+    key = ""
+    for word in words:
+        start, equals, value = word.partition("=")
+        if word.startswith("--"):
+            key = start.replace("_", "-")
+        else:
+            start, equals, value = "", "", word
+        hint = options.get(key)
+        if (value.lower() == "none" and NoneType in get_args(hint)) or (
+            value.lower() in ("true", "false") and hint is bool
+        ):
+            value = value.capitalize()
+        spelled.append(start + equals + value)
+    return spelled
+
+
+def _first_reason(text: str, words: Sequence[str], options: Mapping[str, Any]) -> str:
+    """What tyro's framed message says, in one line that names the setting."""
+    lines = [line.strip(" │╭╮╰╯─-") for line in text.splitlines()]
+    said = " ".join(line for line in lines if line and not line.startswith("For full helptext"))
+    said = said.removeprefix("Value error ")
+    named = re.search(r"(?:Error parsing |argument ')(--[a-z0-9.-]+)", said)
+    if named is not None and named[1].rstrip(".") in options:
+        option = named[1].rstrip(".")
+        name = option.removeprefix("--").replace("-", "_")
+        return f"{name} must be {_wanted(options[option])}, got {_given(words, option)}"
+    section, colon, message = said.removeprefix("Error parsing ").partition(": ")
+    if said.startswith("Error parsing ") and colon:
+        prefix = f"--{section}."
+        inside = [key.removeprefix(prefix) for key in options if key.startswith(prefix)]
+        if inside:
+            return dotted(section, message, [key.replace("-", "_") for key in inside])
+        return message
+    if "Unrecognized options: " in said:
+        return f"words that belong to no key: {said.rpartition(': ')[2]}"
+    return said or "the settings could not be read"
+
+
+def _wanted(hint: Any) -> str:
+    """What a setting of this type takes, in words."""
+    plain = {bool: "true or false", int: "a whole number", float: "a number"}
+    inner = get_args(hint)
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(inner)}"
+    if get_origin(hint) is tuple:
+        count = "" if inner[-1] is Ellipsis else f"{len(inner)} "
+        return f"{count}words" if inner[0] is str else f"{count}numbers"
+    if NoneType in inner:
+        return f"{_wanted(next(part for part in inner if part is not NoneType))} or none"
+    return plain.get(hint, "one word")
+
+
+def _given(words: Sequence[str], option: str) -> str:
+    """What the command line gives to an option, quoted."""
+    values: list[str] = []
+    key = ""
+    for word in words:
+        if word.startswith("--"):
+            start, equals, value = word.partition("=")
+            key = start.replace("_", "-")
+            if key == option:
+                values = [value] if equals else []
+        elif key == option:
+            values.append(word)
+    return repr(" ".join(values)) if values else "nothing"
