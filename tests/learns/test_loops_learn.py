@@ -1,5 +1,6 @@
 """Every loop learns a toy world from nothing on a CPU."""
 
+import copy
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -84,6 +85,7 @@ def trainer_for(method: str) -> Trainer:
         seed=0,
         minibatches=2,
         critic=critic,
+        reference=Policy(copy.deepcopy(model), make_optimizer=optimizer),
     )
 
 
