@@ -15,6 +15,7 @@ from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.gmpo import GMPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.gspo import GSPO
+from rewardswap.methods.max_rl import MaxRL
 from rewardswap.methods.opo import OPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.methods.progpo import ProGPO
@@ -43,6 +44,7 @@ METHODS: dict[str, type[Method]] = {
     "gdpo": GDPO,
     "progpo": ProGPO,
     "softmax_grpo": SoftmaxGRPO,
+    "max_rl": MaxRL,
     "verl_agent_compat": VerlAgentCompat,
 }
 """Every method by its name on the command line."""
