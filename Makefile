@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow lint types check bench clean
+.PHONY: install demo test test-slow lint types check docs bench clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -30,6 +30,9 @@ types: install
 	$(BIN)/mypy
 
 check: lint types
+
+docs: install
+	$(BIN)/rewardswap methods --markdown > docs/methods.md
 
 bench: install
 	$(BIN)/python benchmarks/alfworld_engine.py

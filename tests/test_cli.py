@@ -342,6 +342,24 @@ def test_methods_train_in_both_loops(method: str, loop: str, tmp_path: Path) -> 
     updated = [row for row in rows if row["phase"] != "harvest"]
     for name in ("value_loss", "explained_variance", "critic_warmup"):
         assert all((name in row) == (method == "ppo") for row in updated)
+    explained = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    names = {name for row in rows for name in row if not name.startswith("rollout/")}
+    assert [name for name in sorted(names) if f"`{name}`" not in explained] == []
+
+
+def test_a_method_from_outside_trains_and_comes_back_from_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doc = (Path(__file__).parents[1] / "docs" / "add-a-method.md").read_text(encoding="utf-8")
+    (tmp_path / "outside_max_rl.py").write_text(doc.split("```python\n")[1].split("```")[0])
+    monkeypatch.chdir(tmp_path)
+    words = ["--method=outside_max_rl:MaxRL", "--swap.dense-credit=reward_to_go", *SMALL]
+    main(["train", "demo", *words, "--method.clip-high=0.3", "--output=first"])
+    config = (tmp_path / "first" / "config.toml").read_text()
+    assert 'name = "outside_max_rl:MaxRL"' in config
+    main(["train", "first/config.toml", "--output=second"])
+    assert (tmp_path / "second" / "config.toml").read_text() == config.replace("first", "second")
+    assert record(tmp_path / "first") == record(tmp_path / "second")
 
 
 def test_a_budget_in_all_updates_counts_the_explorers(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def parse(
 ) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one."""
     start: dict[str, Any] = {} if default is None else {"default": default}
-    options = _options(kind if default is None else default)
+    options = option_types(kind if default is None else default)
     for word in words:
         key = word.split("=", 1)[0]
         if key.startswith("--") and key != "--help" and key.replace("_", "-") not in options:
@@ -59,7 +59,7 @@ def parse(
         raise UsageError(_first_reason(printed.getvalue(), words, options)) from None
 
 
-def _options(settings: Any, prefix: str = "--") -> dict[str, Any]:
+def option_types(settings: Any, prefix: str = "--") -> dict[str, Any]:
     """All options of a settings class or of a value of one, nested ones dotted, and their types."""
     kind = settings if isinstance(settings, type) else type(settings)
     found: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def _options(settings: Any, prefix: str = "--") -> dict[str, Any]:
         option = prefix + name.replace("_", "-")
         inner = hints[name] if isinstance(settings, type) else getattr(settings, name)
         if is_dataclass(inner):
-            found |= _options(inner, f"{option}.")
+            found |= option_types(inner, f"{option}.")
         else:
             found[option] = hints[name]
     return found
