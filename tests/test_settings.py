@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from rewardswap.configuration import Run
+from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
 from rewardswap.recipes import RECIPES
@@ -44,13 +45,25 @@ def changed(kind: type[Method]) -> list[Method]:
     for setting in fields(kind):
         for value in others(get_type_hints(kind)[setting.name], setting.default):
             with suppress(ValueError):
-                found.append(kind(**{setting.name: value}))
+                method = kind(**{**NEEDED.get(setting.name, {}), setting.name: value})
+                found.append(run_of(method).method)
     return found
 
 
+NEEDED: dict[str, dict[str, Any]] = {
+    "kl_estimator": {"kl_coefficient": 0.1},
+    "kl_placement": {"kl_coefficient": 0.1},
+    "kl_on_replay": {"kl_coefficient": 0.1},
+    "importance_maximum": {"importance_cap": "mask"},
+    "average_tokens": {"average": "constant"},
+}
+"""Settings without which another one does nothing."""
+
+
 def run_of(method: Method) -> Run:
-    """A run with the method alone, so that nothing of the loop refuses it."""
-    return Run("x", method=method, loop="on_policy")
+    """A run with the method, in the loop that reads all of its settings."""
+    credit: Any = "sum" if method.signed_returns else "reward_to_go"
+    return Run("x", method=method, swap=RewardSwap(dense_credit=credit))
 
 
 @pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)

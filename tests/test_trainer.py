@@ -1,77 +1,22 @@
 """The verbs and the loops, through the trainer itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
 from made import MadePlay, made_trajectory, small_policy
-from rewardswap.loops.budget import Budget
-from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.rspo import Batch, RewardSwap, rspo
+from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
-from rewardswap.models.learner import Metrics
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
-from rewardswap.trainer import TooManyFailuresError, Trainer, label
-from rewardswap.types import EpisodeFailure, Group, Task
-
-TASKS = [Task(f"task-{n}", "family") for n in range(6)]
-
-
-class Record:
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, Metrics, list[Group]]] = []
-
-    def __call__(self, metrics: Metrics, phase: str, groups: Sequence[Group]) -> None:
-        self.rows.append((phase, dict(metrics), list(groups)))
-
-
-def trainer_of(play: Any, record: Record | None = None, **settings: Any) -> Trainer:
-    return Trainer(
-        policy=small_policy(),
-        play=play,
-        algorithm=settings.pop("algorithm", GRPO().algorithm()),
-        training_tasks=TASKS,
-        seed=3,
-        report=record or Record(),
-        **settings,
-    )
-
-
-def parameters(trainer: Trainer) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in trainer.policy.model.parameters()])
-
-
-def run_rspo(trainer: Trainer, swap: RewardSwap, batch: Batch, updates: int) -> ReplayBuffer:
-    buffer = ReplayBuffer(swap.replay_capacity, seed=5)
-    rspo(
-        trainer,
-        swap,
-        batch,
-        budget=Budget(updates),
-        dense=ProgressReward(),
-        outcome=OutcomeReward(),
-        buffer=buffer,
-    )
-    return buffer
-
-
-def test_alpha_zero_without_exploring_is_the_base_method_to_the_bit() -> None:
-    records = Record(), Record()
-    plain, swapped = (trainer_of(MadePlay(), record, minibatches=2) for record in records)
-    on_policy(plain, budget=Budget(5), tasks=3, group_size=4, reward=OutcomeReward())
-    run_rspo(swapped, RewardSwap(explore_steps=0, alpha=0.0), Batch(3, 4), updates=5)
-    assert torch.equal(parameters(plain), parameters(swapped))
-    assert plain.play.calls == swapped.play.calls
-    quiet = ("seconds", "rollout_seconds", "update_seconds", "loop", "missing_replay")
-    for (_, one, _), (_, other, _) in zip(records[0].rows, records[1].rows, strict=True):
-        names = (set(one) | set(other)) - set(quiet)
-        assert {n: one[n] for n in names} == {n: other[n] for n in names}
+from rewardswap.trainer import TooManyFailuresError, label
+from rewardswap.types import EpisodeFailure
+from training import TASKS, Record, parameters, run_rspo, trainer_of
 
 
 def test_phase_one_leaves_no_trace_in_the_agent() -> None:

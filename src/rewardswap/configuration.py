@@ -124,6 +124,18 @@ class RewardConfig:
             raise ValueError(f"temperatures must be above 0, got {list(self.temperatures)}")
 
 
+REPLAYED = {
+    "replay_clip_low",
+    "replay_clip_high",
+    "mixing",
+    "kl_on_replay",
+    "critic_on_replay",
+}
+"""Settings of methods that need replayed rows."""
+OFF_POLICY = {"clip_center", "importance_cap", "importance_maximum"}
+"""Settings of methods that need rows whose pi_behavior is not pi_old."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Everything that decides the numbers of a run, and where its record goes."""
@@ -167,6 +179,7 @@ class Run:
         if self.policy.decay == "linear" and self.budget_unit != "agent_updates":
             raise ValueError("policy.decay linear needs a budget in agent_updates")
         self._check_sizes()
+        self._check_method()
         if self.loop == "rspo":
             self._check_swap()
 
@@ -193,6 +206,32 @@ class Run:
                 f"policy.minibatches {count} is larger than the {smallest} "
                 "trajectories of a kind: some optimizer steps would see none"
             )
+
+    def _check_method(self) -> None:
+        """Raise ValueError for settings of the method that would do nothing."""
+        method = self.method
+        default = {setting.name: setting.default for setting in fields(method)}
+        changed = {name for name in default if getattr(method, name) != default[name]}
+        without: set[str] = set()
+        if self.loop != "rspo" or not self.swap.alpha:
+            without = REPLAYED if method.behavior == "engine" else REPLAYED | OFF_POLICY
+        in_loss = method.kl_coefficient and method.kl_placement == "loss"
+        reasons: dict[str, set[str]] = {
+            "without replayed rows": without,
+            "at method.kl_coefficient 0": set()
+            if method.kl_coefficient
+            else {"kl_estimator", "kl_placement", "kl_on_replay"},
+            "outside method.kl_placement loss": set() if in_loss else {"kl_on_replay"},
+            "at method.importance_cap none": {"importance_maximum"}
+            if method.importance_cap == "none"
+            else set(),
+            f"at method.average {method.average}": set()
+            if method.average == "constant"
+            else {"average_tokens"},
+        }
+        for reason, idle in reasons.items():
+            for name in sorted(changed & idle):
+                raise ValueError(f"method.{name} does nothing {reason}")
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__

@@ -87,6 +87,7 @@ class Trainer:
             role: TaskStream(training_tasks, derived_seed(seed, role))
             for role in ("agent", "explorer")
         }
+        self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
         self._start_critic = None if critic is None else critic.snapshot()
         self._notes: Metrics = {}
         self._started = time.monotonic()
@@ -242,6 +243,8 @@ class Trainer:
 
         With fresh optimizers the critic's is fresh too.
         """
+        if learning_rate is None and self.learning_rate is not None:
+            learning_rate = self._start_rate  # the agent's decays, the explorer's is constant
         if fresh_optimizer:
             self.policy.fresh_optimizer(learning_rate)
         elif learning_rate is not None:

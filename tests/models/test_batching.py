@@ -7,6 +7,7 @@ import torch
 
 from made import made_group, made_trajectory
 from rewardswap.models.batching import collate, microbatches, minibatches, rows_of, uncollate
+from rewardswap.types import Group, Task
 
 
 def test_two_turns_that_extend_are_one_row() -> None:
@@ -86,3 +87,31 @@ def test_microbatches_keep_the_budget_and_lose_nothing() -> None:
     assert sorted(int(row) for part in parts for row in part) == list(range(12))
     assert all(len(part) * int(batch.lengths[part].max()) <= 24 for part in parts)
     assert [len(part) for part in microbatches(batch, 1)] == [1] * 12
+
+
+def test_microbatches_of_whole_trajectories_cut_none_of_them() -> None:
+    """Trajectories of three rows each, of different lengths; what is too long stands alone."""
+    lengths = [((n + 1, 1),) * 3 for n in (4, 1, 6, 2)]
+    members = [made_trajectory("a", n, shape, 0.0, range(3)) for n, shape in enumerate(lengths)]
+    batch = collate([Group(Task("a", "family"), tuple(members))])
+    assert len(batch) == 12
+    for tokens in (1, 40, 60, 10_000):
+        parts = list(microbatches(batch, tokens, whole_trajectories=True))
+        assert sorted(int(row) for part in parts for row in part) == list(range(12))
+        homes = [set(batch.trajectory[part].tolist()) for part in parts]
+        assert sum(map(len, homes)) == 4  # no trajectory is in two parts
+        for part, home in zip(parts, homes, strict=True):
+            assert len(part) == 3 * len(home)
+            assert len(home) == 1 or len(part) * int(batch.lengths[part].max()) <= tokens
+    counts = [len(list(microbatches(batch, n, whole_trajectories=True))) for n in (1, 40, 10_000)]
+    assert counts == [4, 3, 1]
+    assert any(
+        len(set(batch.trajectory[part].tolist())) * 3 != len(part)
+        for part in microbatches(batch, 40)
+    )
+
+
+def test_columns_of_all_groups_must_be_the_same() -> None:
+    one, other = made_group("a"), made_group("b").with_column("x", torch.zeros(2, 2))
+    with pytest.raises(ValueError, match=r"task 'b' has columns \['x'\]"):
+        collate([one, other])

@@ -12,22 +12,22 @@ EXPONENT_LIMIT = 20.0
 """Exponents are held within ±20: e^20 is far above any limit on k3, and never overflows."""
 
 
-def k1(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def k1(log_ratio: Float[Tensor, "*places"]) -> Float[Tensor, "*places"]:
     """x: unbiased, signed; as a loss its expected gradient is zero, so use it in rewards only."""
     return log_ratio
 
 
-def absolute(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def absolute(log_ratio: Float[Tensor, "*places"]) -> Float[Tensor, "*places"]:
     """|x| (verl-agent's `abs`): a distance, not an estimate of the KL."""
     return log_ratio.abs()
 
 
-def k2(log_ratio: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def k2(log_ratio: Float[Tensor, "*places"]) -> Float[Tensor, "*places"]:
     """x²/2: biased in value; its expected gradient is that of the KL on policy."""
     return log_ratio.square() / 2
 
 
-def k3(log_ratio: Float[Tensor, "B T"], limit: float = 10.0) -> Float[Tensor, "B T"]:
+def k3(log_ratio: Float[Tensor, "*places"], limit: float = 10.0) -> Float[Tensor, "*places"]:
     """e^(-x) + x - 1, at most `limit` (GRPO, arXiv:2402.03300, Eq. 4; the limit is verl-agent's).
 
     Non-negative, zero gradient where the limit holds it (`k3_limited` counts these places). On

@@ -173,16 +173,21 @@ def rspo(
     outcome: RewardSource,
     buffer: ReplayBuffer,
 ) -> None:
-    """Algorithm 1 until the budget is spent; the last loop may be shorter."""
+    """Algorithm 1 until the budget is spent; the last loop may be shorter.
+
+    A budget that ends while the explorer learns ends the run there, with the agent.
+    """
     tasks, replay_count = swap.split(batch)
     size = batch.group_size
     while not budget.spent(trainer):
         if replay_count:
             agent = trainer.branch()  # pi_B <- pi_theta
             try:
-                harvested = _explore(trainer, swap, tasks, size, dense, outcome)
+                harvested = _explore(trainer, swap, tasks, size, budget, dense, outcome)
             finally:
                 trainer.restore(agent)  # forget pi_B, keep what it saw
+            if budget.spent(trainer):
+                break
             buffer.add(harvested)
             _note_explorer(trainer, buffer, trainer.divergence(harvested))
         for _ in range(swap.learn_steps):
@@ -202,6 +207,7 @@ def _explore(
     swap: RewardSwap,
     tasks: int,
     size: int,
+    budget: Budget,
     dense: RewardSource,
     outcome: RewardSource,
 ) -> list[Group]:
@@ -213,11 +219,13 @@ def _explore(
     )
     harvested: list[Group] = []
     for _ in range(swap.explore_steps):
+        if budget.spent(trainer):
+            return harvested
         seen = trainer.collect("explore", tasks, size)
         if swap.harvest != "final":
             harvested += trainer.harvest(seen, outcome)
         trainer.update(seen, dense, "explore")
-    if swap.harvest != "during" or not swap.explore_steps:
+    if (swap.harvest != "during" or not swap.explore_steps) and not budget.spent(trainer):
         harvested += trainer.harvest(trainer.collect("harvest", tasks, size), outcome)
     return harvested
 
