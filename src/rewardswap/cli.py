@@ -183,7 +183,7 @@ def recipes(words: list[str], console: Console) -> None:
         raise UsageError(f"rewardswap recipes takes no further words, got {' '.join(words)}")
     for name, make in RECIPES.items():
         summary = (make.__doc__ or "").strip().splitlines()[0]
-        console.print(f"{name:26} {summary}", highlight=False, markup=False)
+        console.print(f"{name:31} {summary}", highlight=False, markup=False)
 
 
 METHODS_USAGE = """\

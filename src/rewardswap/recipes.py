@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from rewardswap.configuration import PolicyConfig, RewardConfig, Run
 from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.methods.base import Method
+from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
+from rewardswap.methods.ppo import PPO
 from rewardswap.rewards.config import PRESETS
 
 
@@ -27,27 +31,61 @@ def demo_grpo() -> Run:
     return replace(demo(), recipe="demo-grpo", loop="on_policy")
 
 
-def alfworld_rspo_grpo_1_5b() -> Run:
-    """The paper's main setting on ALFWorld: Qwen2.5-1.5B, N = 16, k = 3, alpha = 1/8.
-
-    Give `policy.model` (a folder of Qwen2.5-1.5B-Instruct) and `env.games`.
-    """
+def _alfworld(recipe: str, method: Method, loop: Literal["rspo", "on_policy"]) -> Run:
+    """Qwen2.5-1.5B on the official games: give `policy.model` and `env.games`."""
     return Run(
-        recipe="alfworld-rspo-grpo-1.5b",
-        method=GRPO(kl_coefficient=0.01),
+        recipe=recipe,
+        loop=loop,
+        method=method,
         policy=PolicyConfig(model="Qwen2.5-1.5B-Instruct", minibatches=8, device="cuda"),
     )
 
 
+def alfworld_rspo_grpo_1_5b() -> Run:
+    """The paper's main setting on ALFWorld: Qwen2.5-1.5B, N = 16, k = 3, alpha = 1/8."""
+    return _alfworld("alfworld-rspo-grpo-1.5b", GRPO(kl_coefficient=0.01), "rspo")
+
+
+def alfworld_rspo_grpo_1_5b_stable() -> Run:
+    """The same with pi_old / pi_behavior held at 2 (ours; the paper bounds it nowhere)."""
+    method = GRPO(kl_coefficient=0.01, importance_cap="truncate")
+    return _alfworld("alfworld-rspo-grpo-1.5b-stable", method, "rspo")
+
+
+def alfworld_rspo_gigpo_1_5b() -> Run:
+    """The paper's setting around GiGPO, divided by the standard deviation as GiGPO's script."""
+    return _alfworld("alfworld-rspo-gigpo-1.5b", GiGPO(kl_coefficient=0.01), "rspo")
+
+
+def alfworld_rspo_ppo_1_5b() -> Run:
+    """The paper's setting around PPO with a critic."""
+    return _alfworld("alfworld-rspo-ppo-1.5b", PPO(kl_coefficient=0.01), "rspo")
+
+
 def alfworld_grpo_1_5b() -> Run:
     """The base method of the paper's main setting alone."""
-    return replace(alfworld_rspo_grpo_1_5b(), recipe="alfworld-grpo-1.5b", loop="on_policy")
+    return _alfworld("alfworld-grpo-1.5b", GRPO(kl_coefficient=0.01), "on_policy")
+
+
+def alfworld_gigpo_1_5b() -> Run:
+    """GiGPO alone."""
+    return _alfworld("alfworld-gigpo-1.5b", GiGPO(kl_coefficient=0.01), "on_policy")
+
+
+def alfworld_ppo_1_5b() -> Run:
+    """PPO with a critic alone."""
+    return _alfworld("alfworld-ppo-1.5b", PPO(kl_coefficient=0.01), "on_policy")
 
 
 RECIPES: dict[str, Callable[[], Run]] = {
     "demo": demo,
     "demo-grpo": demo_grpo,
     "alfworld-rspo-grpo-1.5b": alfworld_rspo_grpo_1_5b,
+    "alfworld-rspo-grpo-1.5b-stable": alfworld_rspo_grpo_1_5b_stable,
+    "alfworld-rspo-gigpo-1.5b": alfworld_rspo_gigpo_1_5b,
+    "alfworld-rspo-ppo-1.5b": alfworld_rspo_ppo_1_5b,
     "alfworld-grpo-1.5b": alfworld_grpo_1_5b,
+    "alfworld-gigpo-1.5b": alfworld_gigpo_1_5b,
+    "alfworld-ppo-1.5b": alfworld_ppo_1_5b,
 }
 """Every recipe by its name on the command line."""
