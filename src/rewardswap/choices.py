@@ -107,7 +107,7 @@ class CenteredClip:
     ) -> tuple[Float[Tensor, "B T"], Float[Tensor, "B T"]]:
         low: float | Tensor = self.low
         high: float | Tensor = self.high
-        replayed = batch.replayed[:, None]
+        replayed = batch.replayed[:, None].expand(center.shape)
         if self.replay_low is not None:
             low = torch.where(replayed, self.replay_low, self.low)
         if self.replay_high is not None:

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rewardswap.algorithm import Algorithm
+from rewardswap.core.advantages import EQUAL_TOLERANCE
 from rewardswap.core.returns import discounted_returns
 from rewardswap.methods.base import Method
 from rewardswap.methods.credit import whitened
@@ -40,7 +41,9 @@ class BatchWhitened:
         mask = group.turn_mask
         returns = discounted_returns(group.reward_in_force.double(), mask, self.discount)
         if self.subtract_group_mean:
+            rounding = EQUAL_TOLERANCE * group.returns.abs().max()
             returns = returns - group.returns.double().mean()
+            returns = torch.where(returns.abs() > rounding, returns, torch.zeros_like(returns))
         return torch.where(mask, returns, torch.zeros_like(returns))
 
 
