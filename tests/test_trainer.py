@@ -1,6 +1,7 @@
 """The verbs and the loops, through the trainer itself."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
-from rewardswap.trainer import TooManyFailuresError, label
+from rewardswap.trainer import RunStoppedError, TooManyFailuresError, label
 from rewardswap.types import EpisodeFailure
 from training import TASKS, Record, parameters, run_rspo, trainer_of
 
@@ -232,3 +233,13 @@ def test_a_task_stream_plays_every_task_once_per_epoch() -> None:
     again = TaskStream(TASKS, seed=1)
     again.cursor = 7
     assert [task.id for task in again.draw(3)] == epochs[1][1:4]
+
+
+def test_a_method_that_cannot_use_the_rewards_stops_the_run_with_the_reason() -> None:
+    def refuse(groups: object) -> list[torch.Tensor]:
+        raise ValueError("returns must be >= 0")
+
+    algorithm = replace(GRPO().algorithm(), advantage=refuse)
+    trainer = trainer_of(MadePlay(), algorithm=algorithm)
+    with pytest.raises(RunStoppedError, match="cannot use these rewards: returns must be >= 0"):
+        trainer.update(trainer.collect("learn", 2, 4), OutcomeReward(), "learn")

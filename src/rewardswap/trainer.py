@@ -282,7 +282,10 @@ class Trainer:
                 group.with_column("value_target", target)
                 for group, target in zip(groups, targets, strict=True)
             ]
-        advantages = algorithm.advantage(groups)
+        try:
+            advantages = algorithm.advantage(groups)
+        except ValueError as error:
+            raise RunStoppedError(f"the method cannot use these rewards: {error}") from error
         metrics["zero_advantage_groups"] = sum(not a.any() for a in advantages) / len(groups)
         batch = collate([_with_evidence(g, a) for g, a in zip(groups, advantages, strict=True)])
         read = (batch.column("advantage") != 0).any(dim=1)
