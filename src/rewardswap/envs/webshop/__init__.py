@@ -1,0 +1,6 @@
+"""WebShop (Yao et al., arXiv:2207.01206) as a text environment, without a web server or Java."""
+
+from rewardswap.envs.webshop.catalogue import Catalogue, load_catalogue
+from rewardswap.envs.webshop.shop import TextShop
+
+__all__ = ["Catalogue", "TextShop", "load_catalogue"]
