@@ -1,0 +1,219 @@
+"""The shop's search: BM25 over the products, equal to Lucene's to the last digit.
+
+Scores are sums in double of float32 addends. With under 2^21 documents and queries of ordinary
+length these sums are exact, so that the order of adding does not matter.
+"""
+
+import hashlib
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewardswap.envs.webshop.analyzer import analyze
+from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency, score
+from rewardswap.envs.webshop.index_file import read_arrays, write_arrays
+from rewardswap.envs.webshop.postings import Codes, Collector, Postings
+from rewardswap.envs.webshop.strings import SortedStrings
+
+VERSION = 1
+"""To be raised with every change of the analysis, the scores or the arrays in the file."""
+SLACK = 1 - 1e-6
+"""Sums that differ by less than this factor may be equal in float32."""
+
+Documents = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _QueryTerm:
+    documents: NDArray[np.int32]
+    codes: Codes
+    weight: np.float32
+    most: float
+    """The highest score of the term in any document."""
+
+
+class SearchIndex:
+    """Finds the documents that match a query best."""
+
+    def __init__(self, ids: SortedStrings, postings: Postings, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        """Of the documents, see `fingerprint_of`."""
+        self._ids = ids
+        self._postings = postings
+        self._saturation = Saturation(postings.mean_length)
+
+    @classmethod
+    def build(cls, documents: Documents) -> "SearchIndex":
+        """Of ids, which must be unique, and contents. Contents are read once and not kept."""
+        collector = Collector()
+        digest = _Digest()
+        ids: list[str] = []
+        for name, contents in digest.watch(documents):
+            ids.append(name)
+            collector.add(contents)
+        table, postings = collector.finish(ids)
+        return cls(table, postings, digest.text())
+
+    @classmethod
+    def cached(cls, path: Path, documents: Callable[[], Documents]) -> "SearchIndex":
+        """From the file if it was made for these documents, else built and written to it.
+
+        A file that cannot be written is no error: the index is built again the next time.
+        """
+        index = cls.load(path, fingerprint_of(documents()))
+        if index is None:
+            index = cls.build(documents())
+            try:
+                index.save(path)
+            except OSError as error:
+                warnings.warn(f"the search index is not kept: {error}", stacklevel=2)
+        return index
+
+    @classmethod
+    def load(cls, path: Path, expected_fingerprint: str) -> "SearchIndex | None":
+        """From a file, which stays mapped and is shared between processes.
+
+        None if the file is missing, cut short, of another version of this program or of Unicode, or
+        made for other documents: `build` then.
+        """
+        arrays = read_arrays(path, _facts(expected_fingerprint))
+        if arrays is None:
+            return None
+        filled, mean_length = arrays["statistics"].tolist()
+        postings = Postings(
+            terms=SortedStrings(arrays["term_letters"], arrays["term_ends"]),
+            starts=arrays["starts"],
+            documents=arrays["documents"],
+            codes=arrays["codes"],
+            peaks=arrays["peaks"],
+            filled=int(filled),
+            mean_length=mean_length,
+        )
+        ids = SortedStrings(arrays["id_letters"], arrays["id_ends"])
+        return cls(ids, postings, expected_fingerprint)
+
+    def save(self, path: Path) -> None:
+        """Writes the file that `load` reads, in one step for everybody else."""
+        postings = self._postings
+        arrays: dict[str, NDArray[Any]] = {
+            "statistics": np.array([postings.filled, postings.mean_length], dtype=np.float64),
+            "id_letters": self._ids.letters,
+            "id_ends": self._ids.ends,
+            "term_letters": postings.terms.letters,
+            "term_ends": postings.terms.ends,
+            "starts": postings.starts,
+            "documents": postings.documents,
+            "codes": postings.codes,
+            "peaks": postings.peaks,
+        }
+        write_arrays(path, _facts(self.fingerprint), arrays)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def search(self, query: str, k: int = 50) -> list[tuple[str, float]]:
+        """The k documents with the highest scores, fewer if fewer match; ties by id.
+
+        Terms are taken in the order of how much they can add. Once those that are left cannot lift
+        a document that none of the others is in among the best, they are only looked up for the
+        documents that can still get there.
+        """
+        terms = sorted(self._query_terms(query), key=lambda term: -term.most)
+        if k < 1 or not terms:
+            return []
+        rest = np.cumsum([0.0, *(term.most for term in reversed(terms))])[::-1]
+        sums = np.zeros(len(self), dtype=np.float64)
+        bar = 0.0  # at least k documents reach it
+        taken = 0
+        while taken < len(terms) and rest[taken] >= bar * SLACK:
+            term = terms[taken]
+            raised = sums[term.documents] + self._scores(term)
+            sums[term.documents] = raised
+            bar = max(bar, _kth_highest(raised[raised > bar], k))
+            taken += 1
+        lowest = bar * SLACK - rest[taken]
+        chosen = np.flatnonzero(sums >= lowest if lowest > 0 else sums > 0)
+        reached = sums[chosen]
+        for place in range(taken, len(terms)):
+            self._add(terms[place], chosen, reached)
+            bar = max(bar, _kth_highest(reached, k))
+            keep = reached >= bar * SLACK - rest[place + 1]
+            chosen, reached = chosen[keep], reached[keep]
+        return self._best(chosen, reached.astype(np.float32), k)
+
+    def _query_terms(self, query: str) -> Iterator[_QueryTerm]:
+        postings = self._postings
+        for term, times in Counter(analyze(query)).items():
+            number = postings.terms.find(term)
+            if number is not None:
+                documents, codes = postings.of(number)
+                idf = inverse_document_frequency(postings.filled, len(documents))
+                weight = np.float32(times) * idf
+                most = score(postings.peaks[number : number + 1], weight).item()
+                yield _QueryTerm(documents, codes, weight, most)
+
+    def _scores(self, term: _QueryTerm) -> NDArray[np.float32]:
+        return self._saturation.scores(term.codes, term.weight)
+
+    def _add(
+        self, term: _QueryTerm, chosen: NDArray[np.int64], reached: NDArray[np.float64]
+    ) -> None:
+        """Adds the term's score to those of the chosen documents, given in ascending order."""
+        places = np.searchsorted(term.documents, chosen)
+        inside = places < len(term.documents)
+        hits = np.flatnonzero(inside)
+        hits = hits[term.documents[places[hits]] == chosen[hits]]
+        reached[hits] += score(self._saturation(term.codes[places[hits]]), term.weight)
+
+    def _best(
+        self, chosen: NDArray[np.int64], scores: NDArray[np.float32], k: int
+    ) -> list[tuple[str, float]]:
+        enough = np.flatnonzero(scores >= _kth_highest(scores, k))
+        order = enough[np.lexsort((chosen[enough], -scores[enough]))][:k]
+        return [(self._ids[chosen[place]], scores[place].item()) for place in order]
+
+
+def fingerprint_of(documents: Documents) -> str:
+    """A hash of the ids and contents in their order; what `SearchIndex.load` expects."""
+    digest = _Digest()
+    for _ in digest.watch(documents):
+        pass
+    return digest.text()
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=20)
+
+    def watch(self, documents: Documents) -> Iterator[tuple[str, str]]:
+        for name, contents in documents:
+            for part in (name, contents):
+                data = part.encode("utf-8", "surrogatepass")
+                self._hash.update(len(data).to_bytes(8, "little"))
+                self._hash.update(data)
+            yield name, contents
+
+    def text(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _facts(fingerprint: str) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "unicode": unicodedata.unidata_version,
+        "fingerprint": fingerprint,
+    }
+
+
+def _kth_highest(values: NDArray[np.floating], k: int) -> float:
+    """0 if there are fewer than k."""
+    if len(values) < k:
+        return 0.0
+    return float(np.partition(values, len(values) - k)[len(values) - k])
