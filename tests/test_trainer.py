@@ -62,6 +62,18 @@ def test_the_agent_draws_the_same_episodes_whether_or_not_it_was_branched() -> N
     assert calls[0] == calls[1]
 
 
+def test_what_the_agent_drew_in_a_branch_is_drawn_again_after_it() -> None:
+    play = MadePlay()
+    trainer = trainer_of(play)
+    trainer.collect("learn", 2, 4)
+    agent = trainer.branch()
+    for _ in range(2):
+        trainer.collect("learn", 2, 4)
+    trainer.restore(agent)
+    trainer.collect("learn", 2, 4)
+    assert play.calls[3] == play.calls[1] != play.calls[2]
+
+
 def test_explorer_and_agent_never_share_random_keys() -> None:
     play = MadePlay()
     run_rspo(trainer_of(play), RewardSwap(2, 2, 1 / 4), Batch(4, 4), updates=4)
