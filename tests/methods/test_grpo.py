@@ -77,6 +77,17 @@ def test_other_clips_of_replayed_rows_by_hand() -> None:
     assert two_trajectories_loss(tight)[0] == near(1.1375)
 
 
+def test_a_divergence_as_loss_term_by_hand() -> None:
+    # A = 0, pi .5, reference .25: k3 = .5 + ln 2 - 1 = .1931472, a tenth of it
+    algorithm = GRPO(kl_coefficient=0.1).algorithm()
+    batch = tokens_of([[0.5]], [[0.5]], [0.0], [False])
+    reference = batch.column("old_logprob") * 2
+    batch = algorithm.weigh(batch.with_columns({"reference_logprob": reference}), 0.25)
+    value, metrics = algorithm.loss(scores_of(batch, [[0.5]]), batch)
+    assert float(value.detach()) == near(0.0193147)
+    assert metrics["kl_reference"] == near(0.1931472)
+
+
 def test_the_whole_chain_has_its_pinned_loss() -> None:
     assert chain_loss(GRPO()) == near(0.14050547)
 
