@@ -6,8 +6,8 @@ arrays, each at a multiple of 64 bytes. It is written under another name first a
 
 import json
 import os
+import secrets
 import struct
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,9 +30,9 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDAr
     layout = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
     description = json.dumps({"facts": facts, "arrays": layout}).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with open(handle, "wb") as file:
+        with draft.open("xb") as file:
             file.write(HEAD.pack(MAGIC, len(description), zlib.crc32(description)))
             file.write(description)
             for array in arrays.values():
@@ -42,7 +42,7 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDAr
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 

@@ -58,6 +58,8 @@ STEP_4 = (
     "ive",
     "ize",
 )
+ENDINGS_2 = tuple(ending for ending, _ in STEP_2)
+ENDINGS_3 = tuple(ending for ending, _ in STEP_3)
 
 
 def stem(word: str) -> str:
@@ -67,8 +69,8 @@ def stem(word: str) -> str:
     word = _plurals_and_participles(word)
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace(word, STEP_2)
-    word = _replace(word, STEP_3)
+    word = _replace(word, STEP_2, ENDINGS_2)
+    word = _replace(word, STEP_3, ENDINGS_3)
     word = _drop_ending(word)
     return _tidy(word)
 
@@ -125,7 +127,9 @@ def _mend(root: str) -> str:
     return root
 
 
-def _replace(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+def _replace(word: str, endings: tuple[tuple[str, str], ...], any_of: tuple[str, ...]) -> str:
+    if not word.endswith(any_of):
+        return word
     for ending, other in endings:
         if word.endswith(ending):
             root = word[: -len(ending)]
@@ -134,6 +138,8 @@ def _replace(word: str, endings: tuple[tuple[str, str], ...]) -> str:
 
 
 def _drop_ending(word: str) -> str:
+    if not word.endswith(STEP_4):
+        return word
     for ending in STEP_4:
         if word.endswith(ending):
             root = word[: -len(ending)]

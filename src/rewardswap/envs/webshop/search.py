@@ -9,7 +9,6 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +18,13 @@ from numpy.typing import NDArray
 from rewardswap.envs.webshop.analyzer import analyze
 from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency, score
 from rewardswap.envs.webshop.index_file import read_arrays, write_arrays
-from rewardswap.envs.webshop.postings import Codes, Collector, Postings
+from rewardswap.envs.webshop.postings import Collector, Postings
+from rewardswap.envs.webshop.ranking import QueryTerm, Ranking, kth_highest
 from rewardswap.envs.webshop.strings import SortedStrings
 
 VERSION = 1
 """To be raised with every change of the analysis, the scores or the arrays in the file."""
-SLACK = 1 - 1e-6
-"""Sums that differ by less than this factor may be equal in float32."""
-
 Documents = Iterable[tuple[str, str]]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _QueryTerm:
-    documents: NDArray[np.int32]
-    codes: Codes
-    weight: np.float32
-    most: float
-    """The highest score of the term in any document."""
 
 
 class SearchIndex:
@@ -119,36 +107,17 @@ class SearchIndex:
         return len(self._ids)
 
     def search(self, query: str, k: int = 50) -> list[tuple[str, float]]:
-        """The k documents with the highest scores, fewer if fewer match; ties by id.
-
-        Terms are taken in the order of how much they can add. Once those that are left cannot lift
-        a document that none of the others is in among the best, they are only looked up for the
-        documents that can still get there.
-        """
-        terms = sorted(self._query_terms(query), key=lambda term: -term.most)
+        """The k documents with the highest scores, fewer if fewer match; ties by id."""
+        terms = list(self._query_terms(query))
         if k < 1 or not terms:
             return []
-        rest = np.cumsum([0.0, *(term.most for term in reversed(terms))])[::-1]
-        sums = np.zeros(len(self), dtype=np.float64)
-        bar = 0.0  # at least k documents reach it
-        taken = 0
-        while taken < len(terms) and rest[taken] >= bar * SLACK:
-            term = terms[taken]
-            raised = sums[term.documents] + self._scores(term)
-            sums[term.documents] = raised
-            bar = max(bar, _kth_highest(raised[raised > bar], k))
-            taken += 1
-        lowest = bar * SLACK - rest[taken]
-        chosen = np.flatnonzero(sums >= lowest if lowest > 0 else sums > 0)
-        reached = sums[chosen]
-        for place in range(taken, len(terms)):
-            self._add(terms[place], chosen, reached)
-            bar = max(bar, _kth_highest(reached, k))
-            keep = reached >= bar * SLACK - rest[place + 1]
-            chosen, reached = chosen[keep], reached[keep]
-        return self._best(chosen, reached.astype(np.float32), k)
+        found, scores = Ranking(terms, len(self), self._saturation, k).best()
+        enough = np.flatnonzero(scores >= kth_highest(scores, k))
+        order = enough[np.lexsort((found[enough], -scores[enough]))][:k]
+        best = zip(found[order].tolist(), scores[order].tolist(), strict=True)
+        return [(self._ids[number], reached) for number, reached in best]
 
-    def _query_terms(self, query: str) -> Iterator[_QueryTerm]:
+    def _query_terms(self, query: str) -> Iterator[QueryTerm]:
         postings = self._postings
         for term, times in Counter(analyze(query)).items():
             number = postings.terms.find(term)
@@ -157,27 +126,7 @@ class SearchIndex:
                 idf = inverse_document_frequency(postings.filled, len(documents))
                 weight = np.float32(times) * idf
                 most = score(postings.peaks[number : number + 1], weight).item()
-                yield _QueryTerm(documents, codes, weight, most)
-
-    def _scores(self, term: _QueryTerm) -> NDArray[np.float32]:
-        return self._saturation.scores(term.codes, term.weight)
-
-    def _add(
-        self, term: _QueryTerm, chosen: NDArray[np.int64], reached: NDArray[np.float64]
-    ) -> None:
-        """Adds the term's score to those of the chosen documents, given in ascending order."""
-        places = np.searchsorted(term.documents, chosen)
-        inside = places < len(term.documents)
-        hits = np.flatnonzero(inside)
-        hits = hits[term.documents[places[hits]] == chosen[hits]]
-        reached[hits] += score(self._saturation(term.codes[places[hits]]), term.weight)
-
-    def _best(
-        self, chosen: NDArray[np.int64], scores: NDArray[np.float32], k: int
-    ) -> list[tuple[str, float]]:
-        enough = np.flatnonzero(scores >= _kth_highest(scores, k))
-        order = enough[np.lexsort((chosen[enough], -scores[enough]))][:k]
-        return [(self._ids[chosen[place]], scores[place].item()) for place in order]
+                yield QueryTerm(documents, codes, weight, most)
 
 
 def fingerprint_of(documents: Documents) -> str:
@@ -210,10 +159,3 @@ def _facts(fingerprint: str) -> dict[str, Any]:
         "unicode": unicodedata.unidata_version,
         "fingerprint": fingerprint,
     }
-
-
-def _kth_highest(values: NDArray[np.floating], k: int) -> float:
-    """0 if there are fewer than k."""
-    if len(values) < k:
-        return 0.0
-    return float(np.partition(values, len(values) - k)[len(values) - k])

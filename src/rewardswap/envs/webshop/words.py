@@ -61,6 +61,8 @@ def split_words(text: str) -> list[str]:
 
 def is_word(word: str) -> bool:
     """Whether what `split_words` found is a word: not if nothing but underscores and the like."""
+    if word.isascii():
+        return bool(word.strip("_"))
     return any(_kinds[ord(character)] not in "_xzvk" for character in word)
 
 
@@ -69,10 +71,13 @@ def _cut(text: str, kinds: str, pattern: re.Pattern[str]) -> list[str]:
     words = []
     for whole in pattern.finditer(kinds):
         place, end = whole.span()
-        while end - place > LONGEST:
-            piece = pattern.match(kinds, place, place + LONGEST)
+        if end - place <= LONGEST:
+            words.append(text[place:end])
+            continue
+        while place < end:
+            piece = pattern.match(kinds, place, min(place + LONGEST, end))
             stop = piece.end() if piece else place + 1
-            words.append(text[place:stop])
+            if piece:
+                words.append(text[place:stop])
             place = stop
-        words.append(text[place:end])
     return words
