@@ -346,9 +346,7 @@ def test_a_step_is_the_same_whatever_the_row_layout(case: Case) -> None:
 @every
 def test_a_step_is_the_same_whatever_the_micro_batches(case: Case) -> None:
     batch = batch_of(case, [split(group) for group in SCORED])
-    whole = stepped(case, batch)
-    for tokens in (1, 40):
-        assert_same_step(stepped(case, batch, tokens), whole)
+    assert_same_step(stepped(case, batch, tokens=30), stepped(case, batch))
 
 
 @every
