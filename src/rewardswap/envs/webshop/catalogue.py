@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from rewardswap.envs.webshop.files import (
     HUMAN,
@@ -33,6 +33,7 @@ MOST_RESULTS = 50
 """Products that a search finds at most."""
 
 
+@runtime_checkable
 class SearchEngine(Protocol):
     """What a catalogue needs of a search engine."""
 
@@ -93,6 +94,8 @@ def load_catalogue(
     Raises ValueError naming the path for files that are missing, cut or wrong, and for a set
     without instructions.
     """
+    if instructions not in ("synthetic", "human"):
+        raise ValueError(f"unknown instructions {instructions!r}, expected 'synthetic' or 'human'")
     folder = Path(folder)
     items_path, attributes_path = find_set(folder)
     table = read_table(attributes_path)

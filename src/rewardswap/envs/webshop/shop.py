@@ -3,6 +3,7 @@
 from rewardswap.envs.webshop import pages
 from rewardswap.envs.webshop.actions import parse_action
 from rewardswap.envs.webshop.catalogue import MOST_RESULTS, Catalogue
+from rewardswap.envs.webshop.choices import mark_choices
 from rewardswap.envs.webshop.goals import Goal
 from rewardswap.envs.webshop.pages import PAGE_SIZE, Kind, Target, Targets
 from rewardswap.envs.webshop.products import Product
@@ -10,7 +11,6 @@ from rewardswap.envs.webshop.wording import (
     MODES,
     Mode,
     card_words,
-    chosen_item_words,
     item_words,
     join,
     words,
@@ -136,8 +136,8 @@ class TextShop:
         if self._mode == "text" or not (self._options or self._quotes):
             self._parts = (self._head, item_words(product, self._mode))
         else:
-            instruction, address = self.goal["instruction_text"], (self._quotes, self._number)
-            self._parts = (chosen_item_words(instruction, product, self._options, *address),)
+            news, body = mark_choices(product, self._options, self._quotes, self._number)
+            self._parts = (news, self._head, body)
 
     def _buy(self, product: Product) -> float:
         price = self._catalogue.prices[product.asin]
