@@ -392,12 +392,11 @@ def _fit_critic(critic: Critic, batch: Batch, loss: CriticLoss, count: int) -> M
     for rows in minibatches(batch, count):
         totals.update(critic.step(loss.weigh(batch.take(rows)), loss.loss))
     critic.version += 1
-    names = {"loss": "value_loss", "gradient_norm": "critic_gradient_norm"}
-    means = {f"critic_{name}": value / count for name, value in totals.items() if name not in names}
     return {
         "value_loss": totals["value_loss"] / count,
+        "value_clip_share": totals["value_clip_share"] / count,
         "critic_gradient_norm": totals["gradient_norm"] / count,
-        "value_clip_share": means.pop("critic_value_clip_share"),
+        "critic_gradient_clipped": totals["gradient_clipped"] / count,
         "value_mean": float(value.mean()),
         "explained_variance": 1 - error / spread if spread > 0 else 0.0,
         "critic_skipped_steps": float(totals["skipped_steps"]),
