@@ -3,6 +3,8 @@
 Words, English possessive dropped, lower case, stop words dropped, stems.
 """
 
+from functools import lru_cache
+
 from rewardswap.envs.webshop.porter import stem
 from rewardswap.envs.webshop.words import is_word, split_words
 
@@ -16,7 +18,7 @@ APOSTROPHES = "'’＇"
 
 def analyze(text: str) -> list[str]:
     """The terms of a text in order."""
-    return [term for word in split_words(text) if (term := to_term(word)) is not None]
+    return [term for word in split_words(text) if (term := _known_term(word)) is not None]
 
 
 def to_term(word: str) -> str | None:
@@ -29,6 +31,9 @@ def to_term(word: str) -> str | None:
     if word in STOP_WORDS:
         return None
     return stem(word) if word.isascii() else _stem_in_utf16(word)
+
+
+_known_term = lru_cache(maxsize=2**15)(to_term)
 
 
 def _lower(word: str) -> str:

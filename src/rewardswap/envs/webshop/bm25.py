@@ -5,6 +5,7 @@ weight w = (times in the query) * idf.
 """
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,9 @@ class Saturation:
         return np.float32(1) + counts * self._norms.take(codes & 255)
 
 
-def score(saturation: NDArray[np.float32], weight: np.float32) -> NDArray[np.float32]:
+Weight = TypeVar("Weight", np.float32, NDArray[np.float32])
+
+
+def score(saturation: NDArray[np.float32], weight: Weight) -> NDArray[np.float32]:
     """What a term adds; never falls when the saturation rises, rounding included."""
     return weight - weight / saturation

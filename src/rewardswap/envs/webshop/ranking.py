@@ -12,13 +12,15 @@ from rewardswap.envs.webshop.postings import Codes
 SLACK = 1 - 1e-6
 """Sums that differ by less than this factor may be equal in float32."""
 MANY = 2**14
-"""With so many documents to add up still, it is worth while to look for a higher bar."""
+"""With so many scores to add up, it is worth while to look for what can be skipped."""
 LOOK_UP = 8
 """How much more it costs to look a term up for a document than to add it to one."""
 PROBES = 2
 """How many times k documents are looked at for that."""
 FEW_TERMS = 50
 """With more terms left, looking for a higher bar takes too long."""
+
+Ranked = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,7 +34,26 @@ class QueryTerm:
     """The highest score of the term in any document."""
 
 
-class Ranking:
+def rank(terms: Sequence[QueryTerm], size: int, saturation: Saturation, k: int) -> Ranked:
+    """Documents and scores: the k best, those that tie with the last, and maybe more.
+
+    `size` is the number of all documents; there must be a term.
+    """
+    if sum(len(term.documents) for term in terms) <= MANY:
+        return _add_all(terms, saturation)
+    return _Ranking(terms, size, saturation, k).best()
+
+
+def _add_all(terms: Sequence[QueryTerm], saturation: Saturation) -> Ranked:
+    documents = np.concatenate([term.documents for term in terms])
+    codes = np.concatenate([term.codes for term in terms])
+    weights = np.repeat([term.weight for term in terms], [len(term.codes) for term in terms])
+    sums = np.bincount(documents, score(saturation(codes), weights))
+    chosen = np.flatnonzero(sums)
+    return chosen, sums[chosen].astype(np.float32)
+
+
+class _Ranking:
     """Adds up the scores of a query's terms, those that can add most first.
 
     `bar` is a sum that at least k documents reach. Once the terms that are left cannot lift a
@@ -57,8 +78,7 @@ class Ranking:
         self._left = np.cumsum([0, *sizes])[::-1].tolist()
         """How many documents these are in, each term counted."""
 
-    def best(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Documents and scores: the k best, those that tie with the last, and maybe more."""
+    def best(self) -> Ranked:
         taken = 0
         while taken < len(self._terms) and not self._few_are_left(taken):
             self._add_everywhere(taken)

@@ -19,7 +19,7 @@ from rewardswap.envs.webshop.analyzer import analyze
 from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency, score
 from rewardswap.envs.webshop.index_file import read_arrays, write_arrays
 from rewardswap.envs.webshop.postings import Collector, Postings
-from rewardswap.envs.webshop.ranking import QueryTerm, Ranking, kth_highest
+from rewardswap.envs.webshop.ranking import QueryTerm, kth_highest, rank
 from rewardswap.envs.webshop.strings import SortedStrings
 
 VERSION = 1
@@ -111,7 +111,7 @@ class SearchIndex:
         terms = list(self._query_terms(query))
         if k < 1 or not terms:
             return []
-        found, scores = Ranking(terms, len(self), self._saturation, k).best()
+        found, scores = rank(terms, len(self), self._saturation, k)
         enough = np.flatnonzero(scores >= kth_highest(scores, k))
         order = enough[np.lexsort((found[enough], -scores[enough]))][:k]
         best = zip(found[order].tolist(), scores[order].tolist(), strict=True)

@@ -30,17 +30,20 @@ class SortedStrings:
         return len(self.ends)
 
     def __getitem__(self, place: int) -> str:
-        return self._bytes(place).decode("utf-8", "surrogatepass")
+        start = self.ends[place - 1] if place else 0
+        letters = self.letters[start : self.ends[place]]
+        return letters.tobytes().decode("utf-8", "surrogatepass")
 
     def find(self, string: str) -> int | None:
         """The place of a string; None if it is not there."""
         wanted = _encode(string)
-        place = bisect_left(range(len(self)), wanted, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == wanted else None
-
-    def _bytes(self, place: int) -> bytes:
-        start = self.ends[place - 1] if place else 0
-        return self.letters[start : self.ends[place]].tobytes()
+        letters, ends = self.letters.data, self.ends.data
+        place = bisect_left(
+            range(len(ends)),
+            wanted,
+            key=lambda at: letters[ends[at - 1] if at else 0 : ends[at]].tobytes(),
+        )
+        return place if place < len(ends) and self[place] == string else None
 
 
 def code_point_order(strings: Sequence[str]) -> NDArray[np.int64]:
