@@ -63,7 +63,7 @@ def method_class(name: str) -> type[Method]:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, SyntaxError, ValueError) as error:
         raise ValueError(f"method {name!r} cannot be imported: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(

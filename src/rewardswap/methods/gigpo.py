@@ -90,6 +90,8 @@ class GiGPO(Method):
             raise ValueError(f"discount must be in [0, 1], got {self.discount}")
         if not self.step_weight >= 0:
             raise ValueError(f"step_weight must be at least 0, got {self.step_weight}")
+        if self.anchor != "similar_observation" and self.similarity != 0.95:
+            raise ValueError(f"similarity does nothing with anchor {self.anchor}")
         if not 0 < self.similarity < 1:
             raise ValueError(f"similarity must be inside (0, 1), got {self.similarity}")
 
