@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from made import MadePlay, made_trajectory, small_policy
+from rewardswap.errors import RunStoppedError, TooManyFailuresError
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.replay import ReplayBuffer
@@ -15,7 +16,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
-from rewardswap.trainer import RunStoppedError, TooManyFailuresError, label
+from rewardswap.trainer import label
 from rewardswap.types import EpisodeFailure
 from training import TASKS, Record, parameters, run_rspo, trainer_of
 

@@ -9,6 +9,7 @@ import torch
 
 from made import MadePlay, small_policy
 from rewardswap.core.advantages import group_z_score
+from rewardswap.errors import RunStoppedError
 from rewardswap.methods.dapo import DAPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.gspo import GSPO
@@ -17,7 +18,7 @@ from rewardswap.models.batching import Batch, collate, uncollate
 from rewardswap.models.policy import Policy
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
-from rewardswap.trainer import RunStoppedError, Trainer
+from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
 from training import (
     ChangedPlay,

@@ -202,9 +202,9 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
 
 
 def _train(run: Run, console: Console) -> None:
+    from rewardswap.errors import RunStoppedError
     from rewardswap.screen import Screen
     from rewardswap.session import Training
-    from rewardswap.trainer import RunStoppedError
 
     training = checked(lambda: Training(run))
     try:

@@ -13,6 +13,7 @@ from torch import nn
 from rewardswap.algorithm import Algorithm
 from rewardswap.collection import episode_requests
 from rewardswap.configuration import Run
+from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation, assert_disjoint
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
@@ -35,7 +36,7 @@ from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.trainer import Phase, RunStoppedError, Trainer
+from rewardswap.trainer import Phase, Trainer
 from rewardswap.types import Group, Trajectory
 
 

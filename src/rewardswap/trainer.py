@@ -3,22 +3,24 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from rewardswap.algorithm import Algorithm, effective_sample_size
+from rewardswap.algorithm import Algorithm
+from rewardswap.annotation import annotated
 from rewardswap.collection import Collected, episode_requests, grouped
-from rewardswap.models.batching import Batch, collate, minibatches, uncollate
+from rewardswap.errors import RunStoppedError, TooManyFailuresError
+from rewardswap.models.batching import collate, uncollate
 from rewardswap.models.critic import Critic
 from rewardswap.models.learner import Metrics, Snapshot
 from rewardswap.models.policy import Policy
+from rewardswap.optimization import check_minibatches, fit_critic, fit_policy
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rollout.episodes import EpisodeRequest, Played
-from rewardswap.seams import CriticLoss
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.types import EpisodeFailure, Group, Task
 
@@ -34,18 +36,6 @@ class Agent:
     policy: Snapshot
     critic: Snapshot | None
     tasks_cursor: int
-
-
-MEANS = ("entropy", "kl_old")
-"""Metrics of the loss that are weighted means over the rows that it reads, as all shares are."""
-
-
-class RunStoppedError(RuntimeError):
-    """A run cannot go on, for a reason that its user can remove."""
-
-
-class TooManyFailuresError(RunStoppedError):
-    """More episodes of one collection broke than the run allows."""
 
 
 class Trainer:
@@ -88,7 +78,6 @@ class Trainer:
             for role in ("agent", "explorer")
         }
         self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
-        self._start_critic = None if critic is None else critic.snapshot()
         self._notes: Metrics = {}
         self._started = time.monotonic()
         if algorithm.needs_reference and reference is None:
@@ -152,20 +141,21 @@ class Trainer:
         started = time.monotonic()
         fresh_groups = len(kept)
         kept += [label(group, source) for group in replayed]
-        batch, read = self._annotated(kept, metrics, algorithm)
+        batch, read, said = annotated(kept, algorithm, self.policy, self.critic, self.reference)
+        metrics.update(said)
         metrics["fresh_groups"], metrics["replayed_groups"] = (
             float(fresh_groups),
             float(len(replayed)),
         )
         count = self.minibatches if phase == "learn" else self.explorer_minibatches
-        _check_minibatches(batch, count)
+        check_minibatches(batch, count)
         warming_up = False
         if algorithm.critic is not None and self.critic is not None:
             warming_up = self.critic.version < algorithm.critic.warmup_updates
-            metrics.update(_fit_critic(self.critic, batch, algorithm.critic, count))
+            metrics.update(fit_critic(self.critic, batch, algorithm.critic, count))
             metrics["critic_warmup"] = float(warming_up)
         if not warming_up:
-            metrics.update(self._optimize(batch, read, replay_share, algorithm, count))
+            metrics.update(fit_policy(self.policy, batch, read, replay_share, algorithm, count))
         self.policy.version += 1
         self.agent_updates += phase == "learn"
         self.counters["all_updates"] += 1
@@ -237,11 +227,12 @@ class Trainer:
         return Agent(self.policy.snapshot(), critic, self._streams["agent"].cursor)
 
     def become_explorer(
-        self, *, fresh_optimizer: bool, fresh_critic: bool, learning_rate: float | None
+        self, *, fresh_optimizer: bool, learning_rate: float | None, critic: Snapshot | None = None
     ) -> None:
         """What the explorer starts with, after the branch; none: the policy's learning rate.
 
-        With fresh optimizers the critic's is fresh too.
+        With fresh optimizers the critic's is fresh too. `critic` is where the explorer's critic
+        starts; none: where the agent's is.
         """
         if learning_rate is None and self.learning_rate is not None:
             learning_rate = self._start_rate  # the agent's decays, the explorer's is constant
@@ -250,8 +241,8 @@ class Trainer:
         elif learning_rate is not None:
             self.policy.set_learning_rate(learning_rate)
         if self.critic is not None:
-            if fresh_critic and self._start_critic is not None:
-                self.critic.restore(self._start_critic)
+            if critic is not None:
+                self.critic.restore(critic)
             elif fresh_optimizer:
                 self.critic.fresh_optimizer()
 
@@ -261,97 +252,6 @@ class Trainer:
             self.critic.restore(agent.critic)
         self.policy.restore(agent.policy)
         self._streams["agent"].cursor = agent.tasks_cursor
-
-    def _annotated(
-        self, groups: list[Group], metrics: Metrics, algorithm: Algorithm
-    ) -> tuple[Batch, Tensor]:
-        """The batch with all columns, and which of its rows a loss must read.
-
-        A row of zero advantage adds nothing to the policy loss, so without other terms it is
-        neither scored nor run backwards; its tokens still count in the averages.
-        """
-        if algorithm.reward_divergence is not None:
-            groups = self._with_reward_divergence(groups, algorithm)
-            metrics["reward_divergence"] = _mean(
-                g.columns["token_reward"][g.token_mask] for g in groups
-            )
-        if algorithm.critic is not None and self.critic is not None:
-            groups = self.critic.annotate(groups)
-            targets = algorithm.critic.target(groups)
-            groups = [
-                group.with_column("value_target", target)
-                for group, target in zip(groups, targets, strict=True)
-            ]
-        try:
-            advantages = algorithm.advantage(groups)
-        except ValueError as error:
-            raise RunStoppedError(f"the method cannot use these rewards: {error}") from error
-        metrics["zero_advantage_groups"] = sum(not a.any() for a in advantages) / len(groups)
-        batch = collate([_with_evidence(g, a) for g, a in zip(groups, advantages, strict=True)])
-        read = (batch.column("advantage") != 0).any(dim=1)
-        if algorithm.terms:
-            read = torch.ones_like(read)
-        elif algorithm.whole_trajectories:
-            read = torch.isin(batch.trajectory, batch.trajectory[read])
-        metrics["rows"], metrics["rows_without_gradient"] = float(len(read)), float((~read).sum())
-        rows = torch.nonzero(read)[:, 0]
-        sampled = batch.column("behavior_logprob")
-        old = _scored(self.policy, batch, rows)
-        fresh = ~batch.replayed[:, None]
-        gap = (old - sampled).abs()[batch.action_mask & fresh & read[:, None]]
-        if len(gap):
-            metrics["engine_gap_mean"], metrics["engine_gap_max"] = (
-                float(gap.mean()),
-                float(gap.max()),
-            )
-        behavior = torch.where(fresh, old, sampled) if algorithm.behavior == "trainer" else sampled
-        columns = {"old_logprob": old, "behavior_logprob": behavior}
-        if self.reference is not None:
-            columns["reference_logprob"] = _scored(self.reference, batch, rows)
-        batch = batch.with_columns(columns)
-        metrics.update(effective_sample_size(batch.take(rows)))
-        return batch, read
-
-    def _with_reward_divergence(self, groups: list[Group], algorithm: Algorithm) -> list[Group]:
-        """The groups with the divergence to the reference in their rewards, token by token."""
-        assert algorithm.reward_divergence is not None
-        assert self.reference is not None
-        whole = [replace(g, selected=(True,) * len(g.trajectories), columns={}) for g in groups]
-        batch = collate(whole)
-        old = uncollate(whole, self.policy.score(batch).logprob)
-        reference = uncollate(whole, self.reference.score(batch).logprob)
-        found = []
-        for group, ours, theirs in zip(groups, old, reference, strict=True):
-            penalty = algorithm.reward_divergence(ours, theirs)
-            reward = group.reward_in_force + penalty.sum(dim=2)
-            found.append(
-                group.with_rewards(group.rewards, reward).with_column("token_reward", penalty)
-            )
-        return found
-
-    def _optimize(
-        self,
-        batch: Batch,
-        read: Bool[Tensor, "B"],
-        replay_share: float,
-        algorithm: Algorithm,
-        count: int,
-    ) -> Metrics:
-        """One pass over the batch; metrics are means over its optimizer steps."""
-        totals: Counter[str] = Counter()
-        for rows in minibatches(batch, count):
-            part = algorithm.weigh(batch.take(rows), replay_share)
-            part = part.take(torch.nonzero(read[rows])[:, 0])
-            share = float(part.weights["policy"].sum())
-            metrics = self.policy.step(
-                part,
-                algorithm.loss,
-                whole_trajectories=algorithm.whole_trajectories,
-                entropy_gradient=algorithm.entropy_gradient,
-            )
-            totals.update({n: v / share if _is_mean(n) else v for n, v in metrics.items()})
-        means = {name: value / count for name, value in totals.items()}
-        return {**means, "skipped_steps": float(totals["skipped_steps"])}
 
     def _check_failures(self, failures: Sequence[EpisodeFailure], episodes: int) -> None:
         if failures and len(failures) > self.failure_limit * episodes:
@@ -379,59 +279,6 @@ def label(group: Group, source: RewardSource) -> Group:
     """The group with the rewards of `source` in force: the reward swap is this assignment."""
     reward = source.score(group)
     return group.with_rewards({**group.rewards, source.name: reward}, reward)
-
-
-def _fit_critic(critic: Critic, batch: Batch, loss: CriticLoss, count: int) -> Metrics:
-    """One pass of the critic over the batch; means over its optimizer steps, and the fit before."""
-    weighed = loss.weigh(batch)
-    places = weighed.weights["value"] > 0
-    value, target = weighed.column("value")[places], weighed.column("value_target")[places]
-    spread = float(target.double().var(correction=0))
-    error = float((target - value).double().var(correction=0))
-    totals: Counter[str] = Counter()
-    for rows in minibatches(batch, count):
-        totals.update(critic.step(loss.weigh(batch.take(rows)), loss.loss))
-    critic.version += 1
-    return {
-        "value_loss": totals["value_loss"] / count,
-        "value_clip_share": totals["value_clip_share"] / count,
-        "critic_gradient_norm": totals["gradient_norm"] / count,
-        "critic_gradient_clipped": totals["gradient_clipped"] / count,
-        "value_mean": float(value.mean()),
-        "explained_variance": 1 - error / spread if spread > 0 else 0.0,
-        "critic_skipped_steps": float(totals["skipped_steps"]),
-    }
-
-
-def _check_minibatches(batch: Batch, count: int) -> None:
-    for kind in (batch.replayed, ~batch.replayed):
-        trajectories = len(torch.unique(batch.trajectory[kind]))
-        if 0 < trajectories < count:
-            raise RunStoppedError(
-                f"{trajectories} trajectories of one kind are left for {count} "
-                "minibatches; set policy.minibatches lower"
-            )
-
-
-def _is_mean(name: str) -> bool:
-    return name in MEANS or name.endswith("_share")
-
-
-def _with_evidence(group: Group, advantage: Float[Tensor, "N ..."]) -> Group:
-    """The group with what a loss reads: advantage, log-probs it was sampled with, and values."""
-    columns = {
-        name: group.columns[name] for name in ("value", "value_target") if name in group.columns
-    }
-    stored = group.columns.get("behavior_logprob", group.sampled_logprob)
-    return replace(group, columns={**columns, "advantage": advantage, "behavior_logprob": stored})
-
-
-def _scored(policy: Policy, batch: Batch, rows: Int[Tensor, "R"]) -> Float[Tensor, "B T"]:
-    """log-probs of the action tokens of `rows`, 0 in other rows."""
-    logprob = torch.zeros(batch.tokens.shape)
-    scored = policy.score(batch.take(rows)).logprob
-    logprob[rows, : scored.shape[1]] = scored
-    return logprob
 
 
 def _mean(values: Iterable[Float[Tensor, "M"]]) -> float:

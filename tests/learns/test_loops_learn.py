@@ -13,6 +13,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from made import small_llama
 from rewardswap.envs.corridor import CorridorWorld
+from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import Batch, RewardSwap, rspo
@@ -26,7 +27,7 @@ from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
-from rewardswap.trainer import RunStoppedError, Trainer
+from rewardswap.trainer import Trainer
 
 WORLD = CorridorWorld()
 WORDS = ["<end>", "<user>", "<agent>", "<unk>", "east", "west", "here", "room", "light", *"123456"]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from made import MadePlay, made_group
+from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.on_policy import on_policy
@@ -24,7 +25,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.task_stream import derived_seed
-from rewardswap.trainer import RunStoppedError, Trainer
+from rewardswap.trainer import Trainer
 from rewardswap.types import Group
 from training import (
     SEED,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.replay_credit import ReplayAdvantage
+from rewardswap.models.learner import Snapshot
 from rewardswap.replay import Order, ReplayBuffer, Unit
 from rewardswap.rewards.base import RewardSource
 from rewardswap.trainer import Trainer
@@ -179,11 +180,14 @@ def rspo(
     """
     tasks, replay_count = swap.split(batch)
     size = batch.group_size
+    start_critic = None
+    if swap.explorer_critic == "fresh" and trainer.critic is not None:
+        start_critic = trainer.critic.snapshot()
     while not budget.spent(trainer):
         if replay_count:
             agent = trainer.branch()  # pi_B <- pi_theta
             try:
-                harvested = _explore(trainer, swap, tasks, size, budget, dense, outcome)
+                harvested = _explore(trainer, swap, batch, budget, dense, outcome, start_critic)
             finally:
                 trainer.restore(agent)  # forget pi_B, keep what it saw
             if budget.spent(trainer):
@@ -205,18 +209,19 @@ def rspo(
 def _explore(
     trainer: Trainer,
     swap: RewardSwap,
-    tasks: int,
-    size: int,
+    batch: Batch,
     budget: Budget,
     dense: RewardSource,
     outcome: RewardSource,
+    start_critic: Snapshot | None,
 ) -> list[Group]:
     """Phase 1: k updates under the dense reward; what was seen, labelled with the outcome."""
     trainer.become_explorer(
         fresh_optimizer=swap.explorer_optimizer == "fresh",
-        fresh_critic=swap.explorer_critic == "fresh",
         learning_rate=swap.explorer_learning_rate,
+        critic=start_critic,
     )
+    tasks, size = swap.split(batch)[0], batch.group_size
     harvested: list[Group] = []
     for _ in range(swap.explore_steps):
         if budget.spent(trainer):

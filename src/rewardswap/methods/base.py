@@ -1,5 +1,6 @@
 """A method as a value: the choices that all methods share, and the algorithm they make."""
 
+from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +16,7 @@ RATIOS = {
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(ABC):
     """What every method has to choose; a method's own file changes defaults and adds fields.
 
     Its module's docstring is its card: the paper, the idea, the formula, whose the defaults are.
@@ -32,9 +33,9 @@ class Method:
     """What the importance ratio is taken of: single tokens (PPO), the geometric mean of a turn
     (ours) or of a trajectory (GSPO)."""
     clip_low: float = 0.2
-    """Clip below the ratio's centre (RSPO: .2)."""
+    """Clip below the ratio's centre (verl-agent: .2)."""
     clip_high: float = 0.2
-    """Clip above the ratio's centre (RSPO: .2)."""
+    """Clip above the ratio's centre (verl-agent: .2)."""
     replay_clip_low: float | None = None
     """Clip below, of replayed rows (ours); none: clip_low."""
     replay_clip_high: float | None = None
@@ -107,9 +108,9 @@ class Method:
                 "read; use kl_placement loss"
             )
 
+    @abstractmethod
     def algorithm(self) -> Algorithm:
         """The method's choices, seam by seam."""
-        raise NotImplementedError(f"{type(self).__name__} makes no algorithm")
 
     def compose(self, advantage: AdvantageEstimator, **seams: Any) -> Algorithm:
         """An algorithm of the shared choices, this advantage, and any other seam by name."""

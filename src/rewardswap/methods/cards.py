@@ -180,7 +180,7 @@ def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     )
 
 
-def _texts(kind: type[Method]) -> dict[str, str]:
+def _texts(kind: type) -> dict[str, str]:
     """The docstrings of fields; a field that a subclass repeats may leave it out."""
     found: dict[str, str] = {}
     for parent in reversed(kind.__mro__):
