@@ -414,3 +414,55 @@ def test_official_games_are_trained_on_and_evaluated(
     assert (panel["split"], panel["games"]) == ("valid_seen", 6)
     main(["eval", *games, "--env.turn-limit=4"])
     assert "valid_seen" in capsys.readouterr().out
+
+
+OUTSIDE = """
+from dataclasses import dataclass
+from rewardswap.methods.base import Method
+from rewardswap.methods.credit import PerGroup
+
+@dataclass(frozen=True)
+class Silent(Method):
+    def algorithm(self):
+        return None
+
+@dataclass(frozen=True)
+class Scalar(Method):
+    \"\"\"One number for a whole group.\"\"\"
+
+    strength: float = 2.0
+    \"\"\"How strong.\"\"\"
+
+    def algorithm(self):
+        return self.compose(PerGroup(lambda returns: returns.mean()))
+"""
+
+
+def test_faults_of_a_method_from_outside_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "outside_faults.py").write_text(OUTSIDE)
+    (tmp_path / "outside_broken.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    said = refused(capsys, "train", "demo", "--method", "outside_broken:X")
+    assert "invalid syntax" in said
+    assert str(tmp_path) in said
+    said = refused(capsys, "train", "demo", "--method", "outside_faults:Silent")
+    assert "`algorithm` of method Silent returned None" in said
+    main(["methods", "outside_faults:Scalar"])
+    assert "--method.strength 2.0" in capsys.readouterr().out
+    words = ["--method", "outside_faults:Scalar", *SMALL[:6], "--loop", "on_policy"]
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "demo", *words, "--output", "run"])
+    assert stop.value.code == 1
+    assert "one advantage per trajectory" in capsys.readouterr().err
+
+
+def test_a_budget_that_ends_before_the_first_update_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--budget=1", "--budget-unit=all_updates", "--output", str(tmp_path / "run")]
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "demo", *[w for w in SMALL if not w.startswith("--budget")], *words])
+    assert stop.value.code == 1
+    assert "before the agent's first update" in " ".join(capsys.readouterr().err.split())

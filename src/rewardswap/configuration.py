@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rewardswap.algorithm import Algorithm
 from rewardswap.loops.budget import BudgetUnit
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.base import Method
@@ -210,6 +211,12 @@ class Run:
     def _check_method(self) -> None:
         """Raise ValueError for settings of the method that would do nothing."""
         method = self.method
+        made: object = method.algorithm()
+        if not isinstance(made, Algorithm):
+            raise ValueError(
+                f"`algorithm` of method {type(method).__name__} returned {made!r}, not "
+                "an Algorithm; return what `self.compose` makes"
+            )
         default = {setting.name: setting.default for setting in fields(method)}
         changed = {name for name in default if getattr(method, name) != default[name]}
         without: set[str] = set()

@@ -67,7 +67,7 @@ class Screen:
 
     def evaluated(self, when: str, evaluation: Evaluation) -> None:
         """Print the table of success per kind of task."""
-        self._stop_bar()
+        self.close()
         self.console.print(evaluation_table(f"held-out games {when} training", evaluation))
 
     def updated(self, metrics: Metrics, phase: Phase) -> None:
@@ -107,7 +107,8 @@ class Screen:
         self._progress.add_task(self._unit.replace("_", " "), total=self._total)
         self._progress.start()
 
-    def _stop_bar(self) -> None:
+    def close(self) -> None:
+        """Take the bar away, also when a run stops."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None

@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ class Training:
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
         started = time.monotonic()
+        with closing(self.folder), closing(screen):
+            before, after, trainer = self._evaluate_and_train(screen)
+            summary = _summary(self.run, trainer, before, after, time.monotonic() - started)
+            self.folder.write("summary.json", summary)
+        report = write_report(self.folder.path)
+        screen.finish(before, after, summary["seconds"], report)
+        return report
+
+    def _evaluate_and_train(self, screen: Screen) -> tuple[Evaluation, Evaluation, Trainer]:
         run, folder = self.run, self.folder
         write_run(run, folder.path / "config.toml")
         folder.write_environment()
@@ -83,6 +93,11 @@ class Training:
         trainer = self._trainer(screen, dense)
         try:
             self._loop(trainer, dense)
+            if not trainer.agent_updates:
+                raise RunStoppedError(
+                    f"the budget of {run.budget} {run.budget_unit} was spent before the agent's "
+                    "first update; set `budget` higher, or swap.explore_steps lower"
+                )
         except RunStoppedError:
             self._save(dense)
             raise
@@ -90,12 +105,7 @@ class Training:
         screen.evaluated("after", after)
         folder.write_evaluation("after", after, _process_rewards(dense, after.trajectories))
         self._save(dense)
-        summary = _summary(run, trainer, before, after, time.monotonic() - started)
-        folder.write("summary.json", summary)
-        folder.close()
-        report = write_report(folder.path)
-        screen.finish(before, after, summary["seconds"], report)
-        return report
+        return before, after, trainer
 
     def _dense_reward(self, screen: Screen) -> RewardSource | None:
         """The dense reward of phase 1, or none where nothing explores."""

@@ -64,7 +64,10 @@ def method_class(name: str) -> type[Method]:
     try:
         found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, SyntaxError, ValueError) as error:
-        raise ValueError(f"method {name!r} cannot be imported: {error}") from error
+        raise ValueError(
+            f"method {name!r} cannot be imported: {error}; modules are looked for in "
+            f"{Path.cwd()} and among the installed packages"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(
             f"method {name!r} is {found!r}, not a subclass of rewardswap.methods.base.Method"

@@ -83,7 +83,11 @@ class Card:
     def text(self) -> str:
         """The whole card for the screen."""
         parts = [f"{self.name}\n{_indented(self.title, 2)}"]
-        parts += [f"{name}\n{_indented(self.sections[name], 2)}" for name in HEADINGS]
+        parts += [
+            f"{name}\n{_indented(self.sections[name], 2)}"
+            for name in HEADINGS
+            if name in self.sections
+        ]
         settings = []
         for setting in self.settings:
             option = f"  --method.{setting.name.replace('_', '-')} {setting.default}"
@@ -101,7 +105,10 @@ SHARED = {field.name: field.default for field in fields(Method)}
 
 
 def card(name: str, kind: type[Method]) -> Card:
-    """The card of a method; raises ValueError naming a heading that its file lacks."""
+    """The card of a method; one from outside the package may lack what its file does not say.
+
+    Raises ValueError naming a heading that the file of a method of the package lacks.
+    """
     text = (sys.modules[kind.__module__].__doc__ or "").strip()
     title, *lines = text.splitlines() or [""]
     sections: dict[str, str] = {}
@@ -113,7 +120,7 @@ def card(name: str, kind: type[Method]) -> Card:
         if heading:
             sections[heading] = f"{sections.get(heading, '')} {line.strip()}".strip()
     missing = [needed for needed in HEADINGS if needed not in sections]
-    if missing:
+    if missing and kind in METHODS.values():
         raise ValueError(f"the file of method {name!r} has no {missing[0]!r} in its docstring")
     values = {field.name: getattr(kind(), field.name) for field in fields(kind)}
     own = [n for n in values if n not in SHARED]

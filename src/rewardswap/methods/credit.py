@@ -22,7 +22,16 @@ class PerGroup:
     estimate: Callable[[Float[Tensor, "N"]], Float[Tensor, "N"]]
 
     def __call__(self, groups: Sequence[Group]) -> list[Float[Tensor, "N K"]]:
-        return [at_turns(self.estimate(group.returns), group) for group in groups]
+        found = []
+        for group in groups:
+            values = self.estimate(group.returns)
+            if values.shape != group.returns.shape:
+                raise ValueError(
+                    f"an estimate of task {group.task.id!r} has shape {list(values.shape)}, wanted "
+                    f"{list(group.returns.shape)}: one advantage per trajectory"
+                )
+            found.append(at_turns(values, group))
+        return found
 
 
 def at_turns(values: Float[Tensor, "N"], group: Group) -> Float[Tensor, "N K"]:

@@ -56,8 +56,8 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
         raise ValueError(
-            f"model folder {folder} has no config.json; give --policy.model the folder of a "
-            f"Hugging Face causal LM, or {BASE_AGENT!r} for the small agent of this package"
+            f"model folder {folder} has no config.json; give --policy.model (eval: --model) the "
+            f"folder of a Hugging Face causal LM, or {BASE_AGENT!r} for the package's small agent"
         )
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise ValueError(
