@@ -77,6 +77,7 @@ def made_trajectory(
         success=outcome == 1.0,
         stop="done",
         policy_version=version,
+        task_score=outcome,
     )
 
 

@@ -109,6 +109,7 @@ def trajectory_record(
         "family": trajectory.task.family,
         "index": trajectory.index,
         "outcome": trajectory.outcome,
+        "task_score": trajectory.task_score,
         "success": trajectory.success,
         "stop": trajectory.stop,
         "policy_version": trajectory.policy_version,

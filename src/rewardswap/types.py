@@ -28,6 +28,9 @@ class Task:
     """Content hash of the start state."""
     family: str
     """The benchmark's kind of task; tables per family are made by it."""
+    origin: str = ""
+    """What the task was made from, where several are made from one thing (WebShop: the product).
+    Tasks of one origin are in one split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,16 @@ class Trajectory:
     """The environment's own `won`."""
     stop: StopReason
     policy_version: int
+    task_score: float
+    """The benchmark's own score in [0, 1] (WebShop: its reward); the outcome where it has none."""
 
     def __post_init__(self) -> None:
         if not self.turns:
             raise ValueError(f"a trajectory of task {self.task.id!r} has no turn")
-        if not 0.0 <= self.outcome <= 1.0:
-            raise ValueError(f"outcome {self.outcome} of task {self.task.id!r} is outside [0, 1]")
+        for name in ("outcome", "task_score"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} {value} of task {self.task.id!r} is outside [0, 1]")
 
     @property
     def action_token_count(self) -> int:

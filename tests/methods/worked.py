@@ -61,6 +61,7 @@ def episode(
         success=outcome == 1.0,
         stop=stop,
         policy_version=0,
+        task_score=outcome,
     )
 
 

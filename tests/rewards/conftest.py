@@ -78,6 +78,7 @@ def make_trajectory(
         success=success,
         stop="done" if success else "turn_limit",
         policy_version=0,
+        task_score=float(success),
     )
 
 

@@ -34,6 +34,8 @@ class Step:
     """The world's own `won`."""
     outcome: float
     """The outcome in [0, 1] if the episode ended here."""
+    task_score: float | None = None
+    """The benchmark's own score in [0, 1] if the episode ended here; none: it has only outcomes."""
 
 
 @runtime_checkable
@@ -64,6 +66,11 @@ class World(Protocol):
 
     def tasks(self, split: str) -> Sequence[Task]:
         """All tasks of a split, in a fixed order; raises ValueError naming the splits."""
+        ...
+
+    def remarks(self, split: str) -> Sequence[str]:
+        """What a reader of results on a split must know, a sentence each: what was left out, a
+        ceiling, an overlap; raises ValueError naming the splits."""
         ...
 
     def make(self) -> Environment:

@@ -107,6 +107,11 @@ class CorridorWorld:
             raise ValueError(f"unknown split {split!r}, this world has {sorted(self._splits)}")
         return [game.task for game in self._splits[split]]
 
+    def remarks(self, split: str) -> list[str]:
+        """Nothing to say; raises ValueError naming the splits."""
+        self.tasks(split)
+        return []
+
     def make(self) -> CorridorEnvironment:
         """A new environment for all games of this world."""
         return CorridorEnvironment(self._games)

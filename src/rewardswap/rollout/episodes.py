@@ -207,16 +207,19 @@ class _Party:
     def _finish(self, episode: _Episode, step: Step, stop: StopReason) -> None:
         self.idle.append(episode.environment)
         said, heard = episode.turns[-1].action_ids, step.observation.text
+        outcome = step.outcome if stop == "done" else 0.0
+        score = outcome if step.task_score is None else step.task_score
         self.done[episode.number] = Trajectory(
             task=episode.request.task,
             index=episode.request.index,
             turns=tuple(episode.turns),
             final_observation=heard,
             final_context_ids=self.context.following(said, heard),
-            outcome=step.outcome if stop == "done" else 0.0,
+            outcome=outcome,
             success=step.success and stop == "done",
             stop=stop,
             policy_version=self.stream[1],
+            task_score=score if stop == "done" else 0.0,
         )
 
     def _fail(

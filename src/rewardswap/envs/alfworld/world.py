@@ -97,6 +97,11 @@ class GameWorld:
         games = self._games[split]
         return [Task(id, game.goal.task_type) for id, game in games.items()]
 
+    def remarks(self, split: str) -> list[str]:
+        """What was left out of a split; raises ValueError naming the splits."""
+        self.tasks(split)
+        return []
+
     def make(self) -> AlfworldEnvironment:
         """A new environment for all games of this world."""
         return AlfworldEnvironment(self)
@@ -156,6 +161,12 @@ class AlfworldWorld(GameWorld):
         if split not in self._games:
             self._add(split, self._read(split))
         return super().tasks(split)
+
+    def remarks(self, split: str) -> list[str]:
+        """How many game files of a split were left out, and why."""
+        self.tasks(split)
+        counts = self.left_out[split].items()
+        return [f"{split}: {count} games left out ({reason})" for reason, count in counts]
 
     def _read(self, split: str) -> list[Game]:
         folder = self.folder / split
