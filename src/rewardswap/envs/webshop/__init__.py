@@ -2,5 +2,6 @@
 
 from rewardswap.envs.webshop.catalogue import Catalogue, load_catalogue
 from rewardswap.envs.webshop.shop import TextShop
+from rewardswap.envs.webshop.world import ShopWorld
 
-__all__ = ["Catalogue", "TextShop", "load_catalogue"]
+__all__ = ["Catalogue", "ShopWorld", "TextShop", "load_catalogue"]

@@ -6,6 +6,7 @@ from rewardswap.envs.webshop.catalogue import MOST_RESULTS, Catalogue
 from rewardswap.envs.webshop.choices import mark_choices
 from rewardswap.envs.webshop.goals import Goal
 from rewardswap.envs.webshop.pages import PAGE_SIZE, Kind, Target, Targets
+from rewardswap.envs.webshop.place import DONE, INDEX, ITEM, RESULTS, Place
 from rewardswap.envs.webshop.products import Product
 from rewardswap.envs.webshop.wording import (
     MODES,
@@ -31,6 +32,7 @@ class TextShop:
         self._catalogue = catalogue
         self._mode = mode
         self._goal: Goal | None = None
+        self._page = ""
         self._targets: Targets = {}
         self._parts: tuple[str, ...] = ()
         self._product: Product | None = None
@@ -61,7 +63,7 @@ class TextShop:
         reward, done = 0.0, False
         if name == "search":
             self._open_search(argument)
-        elif name == "click" and argument in self._targets and argument != "search":
+        elif self._takes(name, argument):
             reward, done = self._click(self._targets[argument])
         return self._observation(), reward, done
 
@@ -82,6 +84,30 @@ class TextShop:
         """Whether the page shows a search bar; a search is possible on every page all the same."""
         return self._targets is pages.INDEX_TARGETS
 
+    def accepts(self, action: str) -> bool:
+        """Whether an action would be taken: any search, or a click on what the page offers."""
+        return self._takes(*parse_action(action))
+
+    @property
+    def place(self) -> Place:
+        """Where the visitor is; raises ValueError before `reset`."""
+        if self._goal is None:
+            raise ValueError("no goal was started; call reset(goal_index) first")
+        if self._page == INDEX:
+            return Place(INDEX)
+        asin = "" if self._product is None else self._product.asin
+        options = tuple(sorted(self._options.items()))
+        if self._page == DONE:
+            return Place(DONE, asin=asin, options=options)
+        found = Place(self._page, tuple(self._results), self._number, asin, options)
+        if self._mode != "text_rich":
+            return found
+        return found._replace(quotes=self._quotes, visited=tuple(sorted(self._visited)))
+
+    def _takes(self, name: str, argument: str) -> bool:
+        offered = name == "click" and argument in self._targets and argument != "search"
+        return offered or name == "search"
+
     def _observation(self) -> str:
         return join(*self._parts, mode=self._mode)
 
@@ -100,9 +126,9 @@ class TextShop:
         elif target.value == pages.BUY:
             return self._buy(product), True
         elif target.value in pages.SUB_PAGES:
-            self._targets = pages.SUB_TARGETS
+            self._page, self._targets = target.value, pages.SUB_TARGETS
             self._parts = (self._head, words(pages.sub_nodes(product, target.value), self._mode))
-        elif self._targets is pages.SUB_TARGETS:
+        elif self._page != ITEM:
             self._open_item(product)
         else:
             self._open_results(self._number)
@@ -111,7 +137,7 @@ class TextShop:
     def _open_index(self) -> None:
         self._visited = set()
         self._leave_product()
-        self._targets = pages.INDEX_TARGETS
+        self._page, self._targets = INDEX, pages.INDEX_TARGETS
         index = words(pages.index_nodes(self.goal["instruction_text"]), self._mode)
         self._parts = (index,)
 
@@ -126,13 +152,13 @@ class TextShop:
         asins = self._results[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         products = self._catalogue.products
         cards = [card_words(products[a], self._mode, a in self._visited) for a in asins]
-        self._targets = pages.results_targets(number, asins)
+        self._page, self._targets = RESULTS, pages.results_targets(number, asins)
         counts = words(pages.results_head(number, len(self._results)), self._mode)
         self._parts = (self._head, counts, *cards)
 
     def _open_item(self, product: Product) -> None:
         self._product = product
-        self._targets = pages.item_targets(product)
+        self._page, self._targets = ITEM, pages.item_targets(product)
         if self._mode == "text" or not (self._options or self._quotes):
             self._parts = (self._head, item_words(product, self._mode))
         else:
@@ -143,7 +169,8 @@ class TextShop:
         price = self._catalogue.prices[product.asin]
         reward = self._catalogue.reward(product, self.goal, price, self._options)
         done = pages.done_nodes(product.asin, self._options, reward)
-        self._targets, self._parts = pages.DONE_TARGETS, (words(done, self._mode),)
+        self._page, self._targets = DONE, pages.DONE_TARGETS
+        self._parts = (words(done, self._mode),)
         return reward
 
     def _leave_product(self) -> None:
