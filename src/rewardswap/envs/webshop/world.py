@@ -1,15 +1,20 @@
 """WebShop as a `World`: a catalogue's goals as tasks, split by product."""
 
 from functools import lru_cache
+from typing import Literal
 
 from rewardswap.envs.base import Observation, Step
 from rewardswap.envs.webshop.actions import parse_action
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.place import DONE
 from rewardswap.envs.webshop.shop import TextShop
+from rewardswap.envs.webshop.short import SHORT, short_page
 from rewardswap.envs.webshop.splits import distinct_goals, split_by_position, split_by_product
 from rewardswap.envs.webshop.wording import Mode
 from rewardswap.types import Task
+
+PageMode = Mode | Literal["short"]
+"""Pages as the original's `text` or `text_rich`, or `short`: in few words for small models."""
 
 SEARCH = "search[<your query>]"
 """How a page with a search bar offers a search; taken literally, it is one."""
@@ -27,7 +32,7 @@ class ShopEnvironment:
 
     def __init__(self, world: "ShopWorld") -> None:
         self._world = world
-        self._shop = TextShop(world.catalogue, world.mode)
+        self._shop = _visitor(world.catalogue, world.mode)
         self._number: int | None = None
 
     def reset(self, task: Task) -> Observation:
@@ -61,6 +66,8 @@ class ShopEnvironment:
         shop = self._shop
         clicks = [command for t in shop.clickables if (command := click_command(t)) is not None]
         place = shop.place
+        if self._world.mode == SHORT:
+            text = short_page(self._world.catalogue, shop.goal, place)
         return Observation(
             text=text,
             admissible=(SEARCH, *clicks) if shop.has_search_bar else tuple(clicks),
@@ -83,17 +90,17 @@ class ShopWorld:
         self,
         catalogue: Catalogue,
         *,
-        mode: Mode = "text",
+        mode: PageMode = "text",
         turn_limit: int = 15,
         upstream_split: bool = False,
     ) -> None:
         if turn_limit < 1:
             raise ValueError(f"turn_limit is {turn_limit}, expected at least 1 turn")
-        TextShop(catalogue, mode)  # refuses an unknown mode
+        _visitor(catalogue, mode)  # refuses an unknown mode
         self.catalogue = catalogue
         self.mode = mode
         self.turn_limit = turn_limit
-        self.instructions = INSTRUCTIONS if mode in ("text", "text_rich") else ""
+        self.instructions = INSTRUCTIONS if mode != SHORT else ""
         split = split_by_position if upstream_split else split_by_product
         self._numbers = distinct_goals(catalogue.goals)
         self._splits = split(catalogue.goals, self._numbers)
@@ -131,6 +138,10 @@ class ShopWorld:
         catalogue = self.catalogue
         product, price = catalogue.products[asin], catalogue.prices[asin]
         return catalogue.reward(product, catalogue.goals[number], price, dict(options))
+
+
+def _visitor(catalogue: Catalogue, mode: PageMode) -> TextShop:
+    return TextShop(catalogue, "text" if mode == SHORT else mode)
 
 
 @lru_cache(maxsize=2**16)
