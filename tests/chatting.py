@@ -1,5 +1,6 @@
 """A word-level tokenizer with chat templates of several habits, and a world of three doors."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -7,7 +8,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 from transformers import PreTrainedTokenizerFast
 
-from rewardswap.envs.base import Observation, Step
+from rewardswap.envs.base import Observation, PromptStyle, Step
 from rewardswap.types import Task
 
 WORDS = ["look", "open", "door", "1", "2", "3", "win", "lose", "you", "see", "</think>"]
@@ -43,6 +44,7 @@ class Doors:
 
     instructions = ""
     turn_limit = 4
+    prompt_styles: Mapping[str, PromptStyle] = {}
 
     def __init__(self, trouble: dict[str, str] | None = None) -> None:
         self.trouble = trouble or {}

@@ -51,7 +51,7 @@ class Turn:
     action: str
     """The text sent to the environment."""
     valid: bool
-    """Whether the environment admitted the action."""
+    """Whether the environment admitted the action, and it was said in the prompt's form."""
     truncated: bool
     """Whether the token cap of one action cut it."""
     reward: float

@@ -14,7 +14,9 @@ import adapter_losses
 from adapter_inputs import Values, plain
 
 from rewardswap.core import anchors, surrogates
-from rewardswap.rollout import projections
+from rewardswap.envs.alfworld.prompts import AlfworldPrompts
+from rewardswap.envs.base import PromptStyle
+from rewardswap.envs.webshop.prompts import ShopPrompts
 
 Function = Callable[[Values], Values]
 
@@ -24,10 +26,10 @@ def run(name: str, inputs: Values) -> Values:
     return {key: plain(value) for key, value in FUNCTIONS[name](inputs).items()}
 
 
-def _projection(project: Callable[[str], projections.Projection]) -> Function:
+def _projection(style: PromptStyle) -> Function:
     def function(x: Values) -> Values:
-        projection = project(x["text"])
-        return {"action": projection.action, "valid": int(projection.valid)}
+        action, valid = style.action(x["text"])
+        return {"action": action, "valid": int(valid)}
 
     return function
 
@@ -76,6 +78,6 @@ FUNCTIONS: dict[str, Function] = {
     "dp_actor.composed_loss": adapter_losses.composed,
     "ray_trainer.apply_invalid_action_penalty": adapter_advantages.invalid,
     "rollout.filter_group_data": adapter_advantages.filter,
-    "alfworld_projection": _projection(projections.alfworld_projection),
-    "webshop_projection": _projection(projections.webshop_projection),
+    "alfworld_projection": _projection(AlfworldPrompts()),
+    "webshop_projection": _projection(ShopPrompts()),
 }

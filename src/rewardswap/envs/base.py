@@ -1,6 +1,6 @@
 """The contract of an environment: text in, text out, deterministic in (task, actions)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -56,6 +56,30 @@ class Environment(Protocol):
 
 
 @runtime_checkable
+class PromptStyle(Protocol):
+    """A way to word each turn as a prompt of its own, and to read the action from what was said."""
+
+    @property
+    def most_characters(self) -> int | None:
+        """A longer prompt is worded again without its history; None: no prompt is too long."""
+        ...
+
+    def prompt(
+        self, first: str, history: Sequence[tuple[str, str]], taken: int, now: Observation
+    ) -> str:
+        """What the agent reads in a turn.
+
+        `first` is the text of the episode's first observation, `history` the latest (observation,
+        action) pairs of the `taken` turns so far, oldest first; it may be empty.
+        """
+        ...
+
+    def action(self, said: str) -> tuple[str, bool]:
+        """The text to send to the world, and whether what was said is well formed."""
+        ...
+
+
+@runtime_checkable
 class World(Protocol):
     """A named set of tasks and the maker of environments that play them."""
 
@@ -63,6 +87,8 @@ class World(Protocol):
     """The system text that tells an agent how this world is played; may be empty."""
     turn_limit: int
     """Most turns of an episode, in turns."""
+    prompt_styles: Mapping[str, PromptStyle]
+    """Ways to word a turn, by name; the chat of all turns is there beside them, see `rollout`."""
 
     def tasks(self, split: str) -> Sequence[Task]:
         """All tasks of a split, in a fixed order; raises ValueError naming the splits."""

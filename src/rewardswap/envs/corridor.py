@@ -6,10 +6,10 @@ one word wins every game, and a tiny model learns it by RL in less than a minute
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rewardswap.envs.base import Observation, Step
+from rewardswap.envs.base import Observation, PromptStyle, Step
 from rewardswap.types import Task
 
 MOVES = {"west": -1, "east": 1}
@@ -90,6 +90,7 @@ class CorridorWorld:
         if rooms < 3 or turn_limit < 1:
             raise ValueError(f"{rooms} rooms and {turn_limit} turns: at least 3 and 1 are needed")
         self.instructions = ""
+        self.prompt_styles: Mapping[str, PromptStyle] = {}
         self.turn_limit = turn_limit
         pairs = itertools.combinations(range(1, rooms + 1), 2)
         eastward = sorted((CorridorGame(a, b, rooms) for a, b in pairs), key=lambda g: g.task.id)

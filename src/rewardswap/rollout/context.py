@@ -8,6 +8,7 @@ import numpy as np
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from rewardswap.envs.base import Observation
 from rewardswap.types import IntArray
 
 MARK = "rewardswapmark"
@@ -49,15 +50,19 @@ class ChatContext:
         self._following = lru_cache(maxsize=65536)(self._tokenise_following)
         self._refuse_unknown_end()
 
-    def conversation(self, observation: str) -> "Conversation":
+    def conversation(self, observation: Observation) -> "ChatConversation":
         """A new episode that begins with `observation`."""
-        return Conversation(self, observation)
+        return ChatConversation(self, observation.text)
 
-    def action_text(self, ids: IntArray) -> str:
-        """The sampled text, without special tokens and surrounding space."""
+    def read(self, ids: IntArray) -> tuple[str, bool]:
+        """What was said, without surrounding space, is the action; every text is in form."""
+        return self.said(ids).strip(), True
+
+    def said(self, ids: IntArray) -> str:
+        """The sampled text, without special tokens."""
         kept = [int(token) for token in ids if int(token) not in self.end_token_ids]
         text: str = self.tokenizer.decode(kept, skip_special_tokens=True)
-        return text.strip()
+        return text
 
     def opening(self, observation: str) -> list[Message]:
         """The messages in front of the first action."""
@@ -129,7 +134,7 @@ class ChatContext:
             )
 
 
-class Conversation:
+class ChatConversation:
     """One episode's chat: hands out the tokens that stand in front of each action."""
 
     def __init__(self, context: ChatContext, observation: str) -> None:
@@ -142,13 +147,16 @@ class Conversation:
         """Whether the next prompt is the previous prompt, its action, and `context_ids`."""
         self.token_count = len(self.context_ids)
         """Tokens of the next prompt, all in all."""
+        self.counted: tuple[str, ...] = ()
+        """What the next prompt counts as: `rewritten_history` where it does not extend the last."""
 
-    def reply(self, action_ids: IntArray, action: str, observation: str) -> None:
+    def reply(self, action_ids: IntArray, action: str, observation: Observation) -> None:
         """The agent said `action_ids`, which reads `action`; the world answered `observation`."""
         context = self._context
-        self.extends = context.always_extends or self._kept(action, observation)
+        self.extends = context.always_extends or self._kept(action, observation.text)
+        self.counted = () if self.extends else ("rewritten_history",)
         if self.extends:
-            self.context_ids = context.following(action_ids, observation)
+            self.context_ids = context.following(action_ids, observation.text)
             self.token_count += len(action_ids) + len(self.context_ids)
         else:
             self.context_ids = context.tokens(self._prompt)

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from rewardswap.envs.base import Environment, Observation, Step, World
-from rewardswap.rollout.context import ChatContext, Conversation
 from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
+from rewardswap.rollout.prompting import Context, Conversation
 from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
 
 _plays = itertools.count()
@@ -21,6 +21,8 @@ COUNTERS = (
     "context_full",
     "turn_limit",
     "rewritten_history",
+    "dropped_history",
+    "ill_formed_actions",
     "failed_episodes",
 )
 
@@ -61,7 +63,7 @@ def play(
     requests: Sequence[EpisodeRequest],
     world: World,
     engine: RolloutEngine,
-    context: ChatContext,
+    context: Context,
     *,
     sampling: SamplingParams,
     seed: int,
@@ -110,7 +112,7 @@ class _Party:
         self,
         world: World,
         engine: RolloutEngine,
-        context: ChatContext,
+        context: Context,
         sampling: SamplingParams,
         stream: tuple[int, int],
         turn_limit: int,
@@ -131,7 +133,7 @@ class _Party:
         except Exception as error:  # whatever an environment raises costs its episode
             self._fail(number, request, environment, error)
             return None
-        conversation = self.context.conversation(observation.text)
+        conversation = self.context.conversation(observation)
         if not self._fits(conversation):
             self.idle.append(environment)
             raise ValueError(
@@ -165,13 +167,12 @@ class _Party:
         request, conversation = episode.request, episode.conversation
         key = random_key(seed, version, request.task.id, request.index, len(episode.turns))
         self.counters["prompt_tokens"] += len(conversation.context_ids)
-        if episode.turns and not conversation.extends:
-            self.counters["rewritten_history"] += 1
+        self.counters.update(conversation.counted)
         return Request(episode.session, conversation.context_ids, conversation.extends, key)
 
     def _act(self, episode: _Episode, completion: Completion) -> bool:
         """Send the action; whether the episode goes on."""
-        action = self.context.action_text(completion.ids)
+        action, well_formed = self.context.read(completion.ids)
         self.counters["generated_tokens"] += len(completion.ids)
         self.counters["truncated_turns"] += completion.truncated
         try:
@@ -180,7 +181,9 @@ class _Party:
             self._fail(episode.number, episode.request, episode.environment, error)
             return False
         self.counters["environment_steps"] += 1
-        episode.turns.append(_turn_of(episode, completion, action, step))
+        self.counters["ill_formed_actions"] += not well_formed
+        valid = step.valid and well_formed
+        episode.turns.append(_turn_of(episode, completion, action, step, valid))
         episode.observation = step.observation
         stop = self._stop(episode, step)
         if stop is not None:
@@ -194,7 +197,7 @@ class _Party:
             self.counters["turn_limit"] += 1
             return "turn_limit"
         last = episode.turns[-1]
-        episode.conversation.reply(last.action_ids, last.action, step.observation.text)
+        episode.conversation.reply(last.action_ids, last.action, step.observation)
         if not self._fits(episode.conversation):
             self.counters["context_full"] += 1
             return "context_full"
@@ -234,7 +237,9 @@ class _Party:
         self.failed[number] = EpisodeFailure(request.task, request.index, "environment", cause)
 
 
-def _turn_of(episode: _Episode, completion: Completion, action: str, step: Step) -> Turn:
+def _turn_of(
+    episode: _Episode, completion: Completion, action: str, step: Step, valid: bool
+) -> Turn:
     before, conversation = episode.observation, episode.conversation
     return Turn(
         observation=before.text,
@@ -243,7 +248,7 @@ def _turn_of(episode: _Episode, completion: Completion, action: str, step: Step)
         action_ids=completion.ids,
         logprobs=completion.logprobs,
         action=action,
-        valid=step.valid,
+        valid=valid,
         truncated=completion.truncated,
         reward=step.observation.progress - before.progress,
         state_key=before.state_key,

@@ -8,8 +8,10 @@ from typing import Literal
 from rewardswap.envs.alfworld.engine import TextEngine
 from rewardswap.envs.alfworld.game import Game, game_id
 from rewardswap.envs.alfworld.pddl import WAY_OUT, UnsolvableGameError, read_game
+from rewardswap.envs.alfworld.prompts import AlfworldPrompts
 from rewardswap.envs.alfworld.wording import shorten
-from rewardswap.envs.base import Observation, Step
+from rewardswap.envs.base import Observation, PromptStyle, Step
+from rewardswap.envs.verl_agent import VERL_AGENT
 from rewardswap.types import Task
 
 Style = Literal["full", "short"]
@@ -86,6 +88,9 @@ class GameWorld:
         self.style = style
         self.turn_limit = turn_limit
         self.instructions = INSTRUCTIONS if style == "full" else ""
+        self.prompt_styles: Mapping[str, PromptStyle] = (
+            {VERL_AGENT: AlfworldPrompts()} if style == "full" else {}
+        )
         self._games: dict[str, dict[str, Game]] = {}
         for split, games in splits.items():
             self._add(split, games)
