@@ -19,6 +19,8 @@ ALLOWED = {
     "methods": {"types", "seams", "core", "algorithm", "models", "choices"},
     "models": {"types", "core", "envs"},  # the small agent's words are those of its world
     "envs": {"types"},
+    "checks": set(),
+    "env_config": {"checks", "envs"},
     "rollout": {"types", "envs"},
     "rewards": {"types", "models", "core"},
     "replay": {"types"},

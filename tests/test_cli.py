@@ -16,7 +16,7 @@ from rewardswap.settings import read_run
 ARCHIVE = Path(__file__).parents[2] / "shared" / "alfworld" / "json_2.1.1.tar.xz"
 SMALL = [
     "--budget=2",
-    "--env.evaluation-games=6",
+    "--env.evaluation-tasks=6",
     "--env.generated-games=40",
     "--env.turn-limit=8",
     "--batch.tasks=4",
@@ -314,7 +314,7 @@ def test_a_run_leaves_its_whole_record_and_can_be_repeated_from_it(
     assert [row["phase"] for row in record(first)] == ["explore", "harvest", "learn", "learn"]
     summary = json.loads((first / "summary.json").read_text())
     assert summary["agent_updates"] == 2
-    assert summary["games"] == 6
+    assert summary["tasks"] == 6
     # phase 1: 3 x 4 episodes, harvest the same, and two updates of the agent
     counted = sum(float(str(row["rollout/environment_steps"])) for row in record(first))
     assert summary["environment_steps"] == counted
@@ -376,7 +376,7 @@ def test_the_checkpoint_plays_as_the_run_left_it(tmp_path: Path) -> None:
     config = (folder / "config.toml").read_text()
     assert "[swap]" not in config
     table = tmp_path / "table.json"
-    words = ["--env.evaluation-games=6", "--env.generated-games=40", "--env.turn-limit=8"]
+    words = ["--env.evaluation-tasks=6", "--env.generated-games=40", "--env.turn-limit=8"]
     checkpoint = str(folder / "checkpoint")
     main(["eval", "--model", checkpoint, *words, "--output", str(table)])
     assert json.loads(table.read_text()) == json.loads(
@@ -407,11 +407,11 @@ def test_official_games_are_trained_on_and_evaluated(
     official_games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     games = ["--env.games", str(official_games), "--env.split", "valid_seen"]
-    small = [*SMALL[:1], "--env.evaluation-games=6", *SMALL[3:]]
+    small = [*SMALL[:1], "--env.evaluation-tasks=6", *SMALL[3:]]
     main(["train", "demo", *small, *games, "--output", str(tmp_path / "run")])
     capsys.readouterr()
     panel = json.loads((tmp_path / "run" / "evaluation-after.json").read_text())["panel"]
-    assert (panel["split"], panel["games"]) == ("valid_seen", 6)
+    assert (panel["split"], panel["tasks"]) == ("valid_seen", 6)
     main(["eval", *games, "--env.turn-limit=4"])
     assert "valid_seen" in capsys.readouterr().out
 

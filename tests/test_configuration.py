@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from rewardswap import session
-from rewardswap.configuration import EnvironmentConfig, PolicyConfig, RewardConfig, Run
+from rewardswap.configuration import PolicyConfig, RewardConfig, Run
+from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.replay_credit import HistoryMedian, MixedGroup
@@ -210,7 +211,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., Training]]:
         run = Run(
             "x",
             output=tmp_path / "run",
-            env=EnvironmentConfig(generated_games=20, evaluation_games=2, turn_limit=3),
+            env=Alfworld(generated_games=20, evaluation_tasks=2, turn_limit=3),
             batch=Batch(4, 2),
             reward=RewardConfig(dense="progress"),
             **settings,

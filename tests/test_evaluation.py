@@ -22,15 +22,15 @@ def test_bad_panels() -> None:
         Panel("s", ())
     with pytest.raises(ValueError, match="holds a task twice"):
         Panel("s", (*TASKS, TASKS[0]))
-    with pytest.raises(ValueError, match=r"2 of 3 games of split 's' .*such as b"):
+    with pytest.raises(ValueError, match=r"2 of 3 tasks of split 's' .*such as b"):
         assert_disjoint(TASKS[1:], Panel("s", TASKS))
     assert_disjoint([Task("d", "x")], Panel("s", TASKS))
 
 
-def test_a_failed_episode_is_a_game_that_was_not_won() -> None:
+def test_a_failed_episode_is_a_task_that_was_not_won() -> None:
     won = made_trajectory("a", outcome=1.0)
     tally = Tally.of([won], failed=1)
-    assert (tally.games, tally.success) == (2, 0.5)
+    assert (tally.tasks, tally.success) == (2, 0.5)
     # Wilson at 1 of 2: (.5 + z²/4) / (1 + z²/2) +- ... = .0945 .. .9055
     assert tally.interval == pytest.approx((0.0945, 0.9055), abs=1e-4)
     assert (tally.mean_turns, tally.invalid_action_rate) == (2, 0)
@@ -41,9 +41,9 @@ def test_families_add_up_to_the_total() -> None:
     named = tuple(replace(t, task=task) for t, task in zip(played, TASKS, strict=False))
     evaluation = Evaluation(Panel("s", TASKS), 1.0, named, (TASKS[2],))
     families = evaluation.families
-    assert {name: (tally.games, tally.success) for name, tally in families.items()} == {
+    assert {name: (tally.tasks, tally.success) for name, tally in families.items()} == {
         "x": (2, 0.5),
         "y": (1, 0.0),
     }
-    assert sum(tally.games for tally in families.values()) == evaluation.total.games == 3
+    assert sum(tally.tasks for tally in families.values()) == evaluation.total.tasks == 3
     assert evaluation.as_dict()["failed_episodes"] == 1

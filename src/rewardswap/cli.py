@@ -1,6 +1,5 @@
 """The command `rewardswap`: train, eval, demo, methods, recipes."""
 
-import copy
 import json
 import os
 import sys
@@ -14,20 +13,27 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
 
-from rewardswap.configuration import EnvironmentConfig, Run, unknown
+from rewardswap.configuration import Run, unknown
+from rewardswap.env_config import ENVIRONMENTS
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.evaluation import Evaluation
 from rewardswap.methods.cards import card, listing, page
-from rewardswap.options import UsageError, checked, parse
+from rewardswap.options import Choice, UsageError, checked, parse, refuse_named, with_choices
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import LOOP_SECTIONS, named_method, read_run
+from rewardswap.settings import LOOP_SECTIONS, named_environment, named_method, read_run
+
+ENVIRONMENT = Choice("env", named_environment, f"the environments are {', '.join(ENVIRONMENTS)}")
+METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 
 
 @dataclass(frozen=True)
 class EvaluationRun:
     """One evaluation of one model on one panel."""
 
-    model: str = "base-agent"
-    """`base-agent`, a folder of a Hugging Face causal LM, or a run's checkpoint folder."""
+    model: str | None = None
+    """A folder of a Hugging Face causal LM, such as a run's checkpoint folder; none: the small
+    agent that ships with the package for the environment."""
     seed: int = 0
     """Seed of every sampled token."""
     temperature: float = 1.0
@@ -38,7 +44,7 @@ class EvaluationRun:
     """Torch device of the model."""
     output: Path | None = None
     """File for the table as JSON; none: the screen only."""
-    env: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    env: EnvironmentConfig = field(default_factory=Alfworld)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,58 +73,38 @@ def train(words: list[str], console: Console) -> None:
             "       rewardswap train RUN/config.toml [--KEY VALUE ...]\n"
             f"recipes: {', '.join(RECIPES)}\n"
             "keys: rewardswap train RECIPE --help\n"
-            "--method NAME takes another method: rewardswap methods",
+            "--method NAME takes another method: rewardswap methods\n"
+            f"--env NAME takes another environment: {', '.join(ENVIRONMENTS)}",
             highlight=False,
             markup=False,
         )
         return
-    start, rest = _with_method(_starting_run(words[0]), words[1:])
+    start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
     run = parse(Run, start, rest, f"rewardswap train {words[0]}")
     _refuse_idle(run, rest)
     _train(run, console)
 
 
-def _with_method(start: Run, words: Sequence[str]) -> tuple[Run, list[str]]:
-    """The run with the method that `--method` names last, and the other words.
-
-    Whether the method and the other settings go together is checked when all words are read.
-    """
-    names: list[str] = []
-    rest: list[str] = []
-    given = iter(words)
-    for word in given:
-        key, equals, value = word.partition("=")
-        if key != "--method":
-            rest.append(word)
-            continue
-        names.append(value if equals else next(given, ""))
-        if not names[-1] or names[-1].startswith("--"):
-            raise UsageError("--method needs a name; `rewardswap methods` lists them")
-    if not names:
-        return start, rest
-    kind = checked(lambda: named_method(names[-1]))
-    if type(start.method) is not kind:
-        start = copy.copy(start)
-        object.__setattr__(start, "method", checked(kind))
-    return start, rest
-
-
 def _refuse_idle(run: Run, words: Sequence[str]) -> None:
     """A setting that is named and would do nothing is a mistake."""
-    reasons = {
-        f"loop {run.loop!r}": LOOP_SECTIONS if run.loop != "rspo" else (),
-        "a loop that does not explore": () if run.swap.explore_steps else ("reward",),
-        f"dense reward {run.reward.dense!r}": (
+    reasons: dict[str, Sequence[str]] = {
+        f"in loop {run.loop!r}": LOOP_SECTIONS if run.loop != "rspo" else (),
+        "in a loop that does not explore": () if run.swap.explore_steps else ("reward",),
+        f"in dense reward {run.reward.dense!r}": (
             ()
             if run.reward.dense == "learned"
             else ("reward.model", "reward.trajectories", "reward.group", "reward.temperatures")
         ),
-        "official games": () if run.env.games is None else ("env.generated",),
     }
-    for reason, sections in reasons.items():
-        for word in words:
-            if word.startswith(tuple(f"--{section}" for section in sections)):
-                raise UsageError(f"{word.split('=')[0]} does nothing in {reason}")
+    refuse_named({**reasons, **_idle_in(run.env)}, words)
+
+
+def _idle_in(env: EnvironmentConfig) -> dict[str, Sequence[str]]:
+    """Settings of an environment that do nothing, as the command line has them."""
+    return {
+        reason: [f"env.{name.replace('_', '-')}" for name in names]
+        for reason, names in env.idle().items()
+    }
 
 
 def demo(words: list[str], console: Console) -> None:
@@ -127,8 +113,10 @@ def demo(words: list[str], console: Console) -> None:
 
 
 def evaluate(words: list[str], console: Console) -> None:
-    """Evaluate a model on a fixed panel of games."""
-    run = parse(EvaluationRun, EvaluationRun(), words, "rewardswap eval")
+    """Evaluate a model on a fixed panel of tasks."""
+    start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
+    run = parse(EvaluationRun, start, rest, "rewardswap eval")
+    refuse_named({"in an evaluation": ["env.train-split"], **_idle_in(run.env)}, rest)
     from rewardswap.screen import evaluation_table
     from rewardswap.stage import make_stage
 
@@ -146,7 +134,7 @@ def evaluate(words: list[str], console: Console) -> None:
         )
     )
     evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
-    console.print(evaluation_table(run.model, evaluation))
+    console.print(evaluation_table(stage.model, evaluation))
     if run.output is not None:
         run.output.write_text(json.dumps(evaluation.as_dict(), indent=2) + "\n", encoding="utf-8")
 

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardswap.algorithm import Algorithm
+from rewardswap.checks import at_least, positive
+from rewardswap.env_config import model_of
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.loops.budget import BudgetUnit
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.base import Method
@@ -16,52 +20,12 @@ from rewardswap.rewards.config import ProcessRewardConfig
 
 
 @dataclass(frozen=True)
-class EnvironmentConfig:
-    """Where the games come from and how they are played."""
-
-    games: Path | None = None
-    """Folder of official ALFWorld games (`json_2.1.1` of alfworld-download); none: generated."""
-    split: str | None = None
-    """Split that is evaluated; none: valid_seen of official games, held_out of generated ones."""
-    train_split: str = "train"
-    """Split that is trained on."""
-    turn_limit: int | None = None
-    """Most turns of an episode, in turns; none: 50 in official games (as the field), 12 in
-    generated ones, whose rooms are small."""
-    wording: Literal["full", "short"] | None = None
-    """Observations in the engine's own words, or shortened for small models (ours); none: what
-    `observation_wording` in the model's config.json says, full where it says nothing."""
-    evaluation_games: int | None = None
-    """How many games of the split are evaluated, in sorted order; none: every game."""
-    generated_games: int = 4000
-    """Size of the generated training split, in games."""
-    generated_seed: int = 0
-    """Seed of the generated games."""
-
-    def __post_init__(self) -> None:
-        _at_least(1, turn_limit=self.turns, generated_games=self.generated_games)
-        if self.evaluation_games is not None:
-            _at_least(1, evaluation_games=self.evaluation_games)
-
-    @property
-    def turns(self) -> int:
-        """The turn cap in force, in turns."""
-        if self.turn_limit is not None:
-            return self.turn_limit
-        return 12 if self.games is None else 50
-
-    @property
-    def panel_split(self) -> str:
-        """The split that is evaluated."""
-        return self.split or ("held_out" if self.games is None else "valid_seen")
-
-
-@dataclass(frozen=True)
 class PolicyConfig:
     """The language model and how it is optimized."""
 
-    model: str = "base-agent"
-    """`base-agent` (ships with the package) or a folder of a Hugging Face causal LM."""
+    model: str | None = None
+    """Folder of a Hugging Face causal LM; none: the small agent that ships with the package for
+    the environment."""
     learning_rate: float = 1e-6
     """AdamW's learning rate (verl-agent: 1e-6)."""
     decay: Literal["none", "linear"] = "none"
@@ -87,13 +51,13 @@ class PolicyConfig:
     """Torch device of the model."""
 
     def __post_init__(self) -> None:
-        _at_least(
+        at_least(
             1,
             minibatches=self.minibatches,
             action_tokens=1 if self.action_tokens is None else self.action_tokens,
             tokens_per_microbatch=self.tokens_per_microbatch,
         )
-        _positive(
+        positive(
             learning_rate=self.learning_rate,
             gradient_clip=self.gradient_clip,
             temperature=self.temperature,
@@ -120,7 +84,7 @@ class RewardConfig:
     """Sampling temperatures of these rollouts, in equal shares (ours; unspecified in the paper)."""
 
     def __post_init__(self) -> None:
-        _at_least(1, trajectories=self.trajectories, group_size=self.group_size)
+        at_least(1, trajectories=self.trajectories, group_size=self.group_size)
         if not self.temperatures or min(self.temperatures) <= 0:
             raise ValueError(f"temperatures must be above 0, got {list(self.temperatures)}")
 
@@ -161,7 +125,8 @@ class Run:
     budget_unit: BudgetUnit = "agent_updates"
     """Updates of the agent (our reading of an iteration), updates of agent and explorer, or
     environment steps of all phases."""
-    env: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    env: EnvironmentConfig = field(default_factory=Alfworld)
+    """The environment; ALFWorld where a file names none."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     batch: Batch = field(default_factory=Batch)
     swap: RewardSwap = field(default_factory=RewardSwap)
@@ -171,14 +136,15 @@ class Run:
 
     def __post_init__(self) -> None:
         _finite(self)
-        _at_least(1, threads=self.threads, budget=self.budget)
-        _at_least(0, seed=self.seed)
+        at_least(1, threads=self.threads, budget=self.budget)
+        at_least(0, seed=self.seed)
         if self.evaluation_temperature < 0:
             raise ValueError(
                 f"evaluation_temperature must be at least 0, got {self.evaluation_temperature}"
             )
         if self.policy.decay == "linear" and self.budget_unit != "agent_updates":
             raise ValueError("policy.decay linear needs a budget in agent_updates")
+        model_of(self.env, self.policy.model)
         self._check_sizes()
         self._check_method()
         if self.loop == "rspo":
@@ -286,15 +252,3 @@ def _finite(settings: Any, where: str = "") -> None:
             raise ValueError(f"{where}{name} must be a finite number, got {value}")
         if is_dataclass(value) and not isinstance(value, type):
             _finite(value, f"{where}{name}.")
-
-
-def _at_least(bound: int, **settings: int) -> None:
-    for name, value in settings.items():
-        if value < bound:
-            raise ValueError(f"{name} must be at least {bound}, got {value}")
-
-
-def _positive(**settings: float) -> None:
-    for name, value in settings.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be above 0, got {value}")

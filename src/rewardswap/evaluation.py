@@ -34,16 +34,16 @@ def assert_disjoint(training: Sequence[Task], panel: Panel) -> None:
     shared = {task.id for task in training} & {task.id for task in panel.tasks}
     if shared:
         raise ValueError(
-            f"{len(shared)} of {len(panel.tasks)} games of split {panel.split!r} are also trained "
+            f"{len(shared)} of {len(panel.tasks)} tasks of split {panel.split!r} are also trained "
             f"on, such as {min(shared)}; choose another `env.split` or `env.train_split`"
         )
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Success of some games, with its 95 % Wilson interval."""
+    """Success on some tasks, with its 95 % Wilson interval."""
 
-    games: int
+    tasks: int
     success: float
     interval: tuple[float, float]
     mean_turns: float
@@ -51,14 +51,14 @@ class Tally:
 
     @staticmethod
     def of(trajectories: Sequence[Trajectory], failed: int) -> "Tally":
-        """Failed episodes count as games that were not won."""
-        games = len(trajectories) + failed
+        """Failed episodes count as tasks that were not won."""
+        tasks = len(trajectories) + failed
         wins = sum(trajectory.success for trajectory in trajectories)
         turns = [turn for trajectory in trajectories for turn in trajectory.turns]
         return Tally(
-            games=games,
-            success=wins / games,
-            interval=wilson_interval(wins, games),
+            tasks=tasks,
+            success=wins / tasks,
+            interval=wilson_interval(wins, tasks),
             mean_turns=len(turns) / max(1, len(trajectories)),
             invalid_action_rate=sum(not turn.valid for turn in turns) / max(1, len(turns)),
         )
@@ -75,12 +75,12 @@ class Evaluation:
 
     @property
     def total(self) -> Tally:
-        """All games."""
+        """All tasks."""
         return Tally.of(self.trajectories, len(self.failures))
 
     @property
     def families(self) -> dict[str, Tally]:
-        """Games by the benchmark's kind of task."""
+        """Tasks by the benchmark's kind of task."""
         names = sorted({task.family for task in self.panel.tasks})
         return {
             name: Tally.of(
@@ -96,7 +96,7 @@ class Evaluation:
         return {
             "panel": {
                 "split": self.panel.split,
-                "games": len(self.panel.tasks),
+                "tasks": len(self.panel.tasks),
                 "hash": self.panel.hash,
             },
             "temperature": self.temperature,
@@ -107,7 +107,7 @@ class Evaluation:
             "failed_episodes": len(self.failures),
             "families": {
                 name: {
-                    "games": tally.games,
+                    "tasks": tally.tasks,
                     "success": tally.success,
                     "interval": list(tally.interval),
                     "mean_turns": tally.mean_turns,

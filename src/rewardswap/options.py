@@ -1,10 +1,11 @@
 """Settings from the words of a command line; what is wrong with them, in one line."""
 
+import copy
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from io import StringIO
 from types import NoneType
@@ -15,6 +16,18 @@ import tyro
 from rewardswap.configuration import dotted, unknown
 
 Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting that an option of its own replaces as a whole, by a name."""
+
+    setting: str
+    """Name of the setting, and of the option."""
+    named: Callable[[str], type]
+    """The class of a name; raises ValueError for an unknown one."""
+    names: str
+    """Where the names are found, for a person who gives none."""
 
 
 class UsageError(Exception):
@@ -57,6 +70,50 @@ def parse(
             sys.stdout.write(printed.getvalue())
             raise
         raise UsageError(_first_reason(printed.getvalue(), words, options)) from None
+
+
+def with_choices(
+    start: Settings, words: Sequence[str], *choices: Choice
+) -> tuple[Settings, list[str]]:
+    """The settings with what `--method NAME` and its like choose, and the other words.
+
+    Whether these and the other settings go together is checked when all words are read.
+    """
+    rest = list(words)
+    for choice in choices:
+        name, rest = _named_last(choice, rest)
+        if name is None:
+            continue
+        kind = checked(partial(choice.named, name))
+        if type(getattr(start, choice.setting)) is not kind:
+            start = copy.copy(start)
+            object.__setattr__(start, choice.setting, checked(kind))
+    return start, rest
+
+
+def _named_last(choice: Choice, words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """What the choice's option is given last, none without it, and the other words."""
+    found: str | None = None
+    rest: list[str] = []
+    given = iter(words)
+    for word in given:
+        key, equals, value = word.partition("=")
+        if key != f"--{choice.setting}":
+            rest.append(word)
+            continue
+        found = value if equals else next(given, "")
+        if not found or found.startswith("--"):
+            raise UsageError(f"--{choice.setting} needs a name; {choice.names}")
+    return found, rest
+
+
+def refuse_named(idle: Mapping[str, Sequence[str]], words: Sequence[str]) -> None:
+    """Raise UsageError for an option that does nothing; `idle` has their starts by the reason."""
+    for reason, starts in idle.items():
+        for word in words:
+            key = word.split("=")[0].replace("_", "-")
+            if key.startswith(tuple(f"--{start}" for start in starts)):
+                raise UsageError(f"{key} does nothing {reason}")
 
 
 def option_types(settings: Any, prefix: str = "--") -> dict[str, Any]:

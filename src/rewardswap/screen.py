@@ -39,7 +39,7 @@ class Screen:
         self._unit, self._total = "update", 0
         self._header_due = True
 
-    def start(self, run: Run, folder: Path, panel: Panel, training_games: int) -> None:
+    def start(self, run: Run, folder: Path, panel: Panel, training_tasks: int) -> None:
         """Say what is about to happen."""
         self._unit = "update" if run.budget_unit == "agent_updates" else run.budget_unit
         self._total = run.budget
@@ -47,7 +47,7 @@ class Screen:
         plan = f"{method_name(run.method)} in loop {run.loop}, {run.budget} {unit}, seed {run.seed}"
         self._say(f"[bold]{run.recipe}[/]: {plan}")
         self._say(
-            f"{training_games} games to learn from, {len(panel.tasks)} held out "
+            f"{training_tasks} tasks to learn from, {len(panel.tasks)} held out "
             f"({panel.split}, panel {panel.hash}); record in {folder}"
         )
 
@@ -68,7 +68,7 @@ class Screen:
     def evaluated(self, when: str, evaluation: Evaluation) -> None:
         """Print the table of success per kind of task."""
         self.close()
-        self.console.print(evaluation_table(f"held-out games {when} training", evaluation))
+        self.console.print(evaluation_table(f"held-out tasks {when} training", evaluation))
 
     def updated(self, metrics: Metrics, phase: Phase) -> None:
         """A line per update, and the bar."""
@@ -88,7 +88,7 @@ class Screen:
         gain = 100 * (after.total.success - before.total.success)
         self._say(
             f"[bold]success {_percent(before.total)} -> {_percent(after.total)}[/] "
-            f"({gain:+.1f} points) on {before.total.games} held-out games in {seconds:.0f} s"
+            f"({gain:+.1f} points) on {before.total.tasks} held-out tasks in {seconds:.0f} s"
         )
         self.console.print(str(report), soft_wrap=True, highlight=False, markup=False)
 
@@ -147,13 +147,13 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
         f"{evaluation.temperature:g}, 95 % Wilson intervals"
     )
     table.add_column("task type")
-    for name in ("games", "success", "interval", "mean turns", "invalid actions"):
+    for name in ("tasks", "success", "interval", "mean turns", "invalid actions"):
         table.add_column(name, justify="right")
     rows = [*evaluation.families.items(), ("all", evaluation.total)]
     for name, tally in rows:
         table.add_row(
             name,
-            str(tally.games),
+            str(tally.tasks),
             f"{tally.success:.1%}",
             f"{tally.interval[0]:.1%} - {tally.interval[1]:.1%}",
             f"{tally.mean_turns:.1f}",

@@ -237,15 +237,8 @@ class Training:
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:
     """The run with every setting that was left open as it was decided."""
-    env = replace(
-        run.env,
-        split=run.env.panel_split,
-        turn_limit=run.env.turns,
-        wording=run.env.wording or stage.language_model.wording,
-        evaluation_games=len(stage.panel.tasks),
-    )
-    policy = replace(run.policy, action_tokens=stage.sampling.max_tokens)
-    return replace(run, env=env, policy=policy, output=output)
+    policy = replace(run.policy, model=stage.model, action_tokens=stage.sampling.max_tokens)
+    return replace(run, env=stage.env, policy=policy, output=output)
 
 
 def _algorithms(run: Run) -> tuple[Algorithm, Algorithm]:
@@ -278,7 +271,7 @@ def _summary(
         "method": method_name(run.method),
         "loop": run.loop,
         "seed": run.seed,
-        "games": before.total.games,
+        "tasks": before.total.tasks,
         "panel_hash": before.panel.hash,
         "success_before": before.total.success,
         "success_before_interval": list(before.total.interval),

@@ -11,6 +11,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import tomli_w
 
 from rewardswap.configuration import Run, dotted, unknown
+from rewardswap.env_config import ENVIRONMENTS, environment_name
+from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.methods import METHODS, method_class, method_name
 from rewardswap.methods.base import Method
 
@@ -51,9 +53,17 @@ def named_method(name: str) -> type[Method]:
         raise ValueError(unknown("method", name, METHODS)) from None
 
 
+def named_environment(name: str) -> type[EnvironmentConfig]:
+    """The environment of a name; ValueError names the nearest known one."""
+    if name not in ENVIRONMENTS:
+        raise ValueError(unknown("environment", name, ENVIRONMENTS))
+    return ENVIRONMENTS[name]
+
+
 def _as_toml(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = _plain(dataclasses.asdict(run))
     settings["method"] = {"name": method_name(run.method), **settings["method"]}
+    settings["env"] = {"name": environment_name(run.env), **settings["env"]}
     if run.loop != "rspo":
         for section in LOOP_SECTIONS:
             del settings[section]
@@ -98,15 +108,13 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
 
 
 def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:
-    if hint is Method and isinstance(raw, str):
-        raw = {"name": raw}
+    if hint in (Method, EnvironmentConfig):
+        if isinstance(raw, str):
+            raw = {"name": raw}
+        if isinstance(raw, Mapping):
+            hint, raw = _named(hint, raw, where)
     if not isinstance(raw, Mapping):
         raise ValueError(f"{where} must be a table of settings, got {raw!r}")
-    if hint is Method:
-        if "name" not in raw:
-            raise ValueError(f"{where} needs a name; `rewardswap methods` lists them")
-        hint = typing.cast(type[Value], named_method(str(raw["name"])))
-        raw = {key: part for key, part in raw.items() if key != "name"}
     hints = {n: h for n, h in get_type_hints(hint).items() if get_origin(h) is not typing.ClassVar}
     for name in raw:
         if name not in hints:
@@ -120,3 +128,15 @@ def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:
         raise ValueError(
             f"{where}: {said}" if hint is Run else dotted(where, said, hints)
         ) from error
+
+
+def _named(hint: type[Value], raw: Mapping[str, Any], where: str) -> tuple[type[Value], Any]:
+    """The method or environment that a table names, and the other settings of the table."""
+    rest = {key: part for key, part in raw.items() if key != "name"}
+    if hint is EnvironmentConfig:  # a file without a name is from before there were others
+        kind: type = named_environment(str(raw.get("name", "alfworld")))
+    elif "name" in raw:
+        kind = named_method(str(raw["name"]))
+    else:
+        raise ValueError(f"{where} needs a name; `rewardswap methods` lists them")
+    return typing.cast(type[Value], kind), rest

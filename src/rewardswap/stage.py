@@ -1,12 +1,11 @@
-"""What playing needs, put together: a world, a panel of its games, and a model."""
+"""What playing needs, put together: a world, a panel of its tasks, and a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from rewardswap.configuration import EnvironmentConfig
-from rewardswap.envs.alfworld.generator import GeneratedWorld
-from rewardswap.envs.alfworld.world import AlfworldWorld, GameWorld
+from rewardswap.env_config import model_of
+from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.rollout.context import ChatContext
@@ -15,15 +14,16 @@ from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.task_stream import derived_seed
 
-HELD_OUT_GAMES = 400
-"""Size of the generated held-out split where no number is set: standard error below .025."""
-
 
 @dataclass(frozen=True)
 class Stage:
-    """A world, a panel of its games, and a model that can play them."""
+    """A world, a panel of its tasks, and a model that can play them."""
 
-    world: GameWorld
+    env: EnvironmentConfig
+    """The settings that made the world, none of them left open."""
+    model: str
+    """Name or folder of the model."""
+    world: World
     panel: Panel
     language_model: LanguageModel
     engine: HuggingFaceEngine
@@ -49,43 +49,34 @@ class Stage:
         )
 
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
-        """Play every game of the panel once, with the same random keys whatever the model."""
+        """Play every task of the panel once, with the same random keys whatever the model."""
         requests = [EpisodeRequest(task, 0) for task in self.panel.tasks]
         played = self.play(requests, derived_seed(seed, "evaluation"), 0, temperature)
         failed = tuple(failure.task for failure in played.failures)
         return Evaluation(self.panel, temperature, tuple(played.trajectories), failed)
 
 
-def make_world(env: EnvironmentConfig, wording: Literal["full", "short"]) -> GameWorld:
-    """The official games of a folder, or freshly generated ones."""
-    if env.games is not None:
-        return AlfworldWorld(env.games, style=wording, turn_limit=env.turns)
-    return GeneratedWorld(
-        seed=env.generated_seed,
-        train=env.generated_games,
-        held_out=env.evaluation_games or HELD_OUT_GAMES,
-        style=wording,
-        turn_limit=env.turns,
-    )
-
-
 def make_stage(
     env: EnvironmentConfig,
-    model: str,
+    model: str | None,
     *,
     device: str,
     temperature: float,
     action_tokens: int | None,
 ) -> Stage:
-    """Everything that playing needs. Raises ValueError naming what is missing and the way out."""
+    """Everything that playing needs, with the environment's small agent where `model` is none.
+
+    Raises ValueError naming what is missing and the way out.
+    """
+    model = model_of(env, model)
     language_model = load_language_model(model, device)
-    world = make_world(env, env.wording or language_model.wording)
+    world = env.world(language_model.wording)
     tasks = world.tasks(env.panel_split)
-    panel = Panel(env.panel_split, tuple(tasks[: env.evaluation_games]))
-    if env.evaluation_games is not None and len(panel.tasks) < env.evaluation_games:
+    panel = Panel(env.panel_split, tuple(tasks[: env.evaluation_tasks]))
+    if env.evaluation_tasks is not None and len(panel.tasks) < env.evaluation_tasks:
         raise ValueError(
-            f"env.evaluation_games is {env.evaluation_games}, but split {env.panel_split!r} has "
-            f"{len(panel.tasks)} games"
+            f"env.evaluation_tasks is {env.evaluation_tasks}, but split {env.panel_split!r} has "
+            f"{len(panel.tasks)} tasks"
         )
     sampling = SamplingParams(
         temperature=temperature,
@@ -98,6 +89,8 @@ def make_stage(
             f"model's context of {engine.context_limit}; set action_tokens lower"
         )
     return Stage(
+        env=replace(env.decided(language_model.wording), evaluation_tasks=len(panel.tasks)),
+        model=model,
         world=world,
         panel=panel,
         language_model=language_model,

@@ -29,7 +29,7 @@ def difference_interval(
     """Interval of `after - before`, from the Wilson intervals of the two rates.
 
     d - √((a - a_low)² + (b_high - b)²), d + √((a_high - a)² + (b - b_low)²): Newcombe 1998,
-    method 10, for independent samples. Rates of the same games are usually positively
+    method 10, for independent samples. Rates of the same tasks are usually positively
     correlated; the interval is then wider than it need be.
     """
     (before_low, before_high), (after_low, after_high) = before_interval, after_interval

@@ -11,7 +11,7 @@ from rewardswap.report import write_report
 
 Json = dict[str, Any]
 FAMILIES = {"heat": (10, 2, 8), "two": (10, 1, 3)}
-"""Games, successes before and after."""
+"""Tasks, successes before and after."""
 
 
 def write_lines(path: Path, rows: Iterable[Json]) -> None:
@@ -48,7 +48,7 @@ def metrics() -> list[Json]:
 def evaluation(when: int) -> Json:
     families = {
         name: {
-            "games": counts[0],
+            "tasks": counts[0],
             "success": counts[1 + when] / counts[0],
             "interval": [counts[1 + when] / counts[0] - 0.1, counts[1 + when] / counts[0] + 0.1],
             "mean_turns": 14.5 - 6 * when,
@@ -56,7 +56,7 @@ def evaluation(when: int) -> Json:
         for name, counts in FAMILIES.items()
     }
     return {
-        "panel": {"split": "fresh", "games": 20, "hash": "9f3a"},
+        "panel": {"split": "fresh", "tasks": 20, "hash": "9f3a"},
         "temperature": 1.0,
         "success": 0.55 if when else 0.15,
         "interval": [0.45, 0.65] if when else [0.1, 0.3],
@@ -87,7 +87,7 @@ def trajectory(task: str, family: str, success: bool, phase: str = "evaluate") -
     }
 
 
-GAMES = {
+TASKS = {
     "a1": ("heat", False, True),
     "a2": ("heat", False, True),
     "a3": ("two", False, True),
@@ -139,7 +139,7 @@ def make_run(folder: Path) -> Path:
         (run / name).write_text(json.dumps(document))
     for name, place in (("before", 1), ("after", 2)):
         played = [
-            trajectory(task, str(game[0]), bool(game[place]), name) for task, game in GAMES.items()
+            trajectory(task, str(told[0]), bool(told[place]), name) for task, told in TASKS.items()
         ]
         write_lines(run / f"trajectories/{name}.jsonl", played)
     explored = [trajectory(f"e{number}", "two", number == 2, "explore") for number in range(3)]

@@ -77,7 +77,7 @@ def test_the_page_is_whole_and_has_every_number(written_page: Path) -> None:
     # .55 - .15; -√((.55-.45)² + (.3-.15)²) = -.1803; +√((.65-.55)² + (.15-.1)²) = .1118
     for words in ("15.0 %", "10.0 to 30.0", "55.0 %", "+40.0", "+22.0 to +51.2"):
         assert words in found.text, words
-    for words in ("1 500", "8 min 32 s", "20 games of fresh at temperature 1"):
+    for words in ("1 500", "8 min 32 s", "20 tasks of fresh at temperature 1"):
         assert words in found.text, words
     for words in ("2.9.1", "rewardswap demo --seed 7", "8165e6f", "seed = 7", "kitchen-rspo"):
         assert words in found.text, words
@@ -87,9 +87,9 @@ def test_the_page_is_whole_and_has_every_number(written_page: Path) -> None:
 def test_families_have_their_rates_and_differences(whole: Structure) -> None:
     text = whole.text
     # 8/10 - 2/10 with arms of .1 on all sides: √.02 = .1414
-    assert "heat 10 games 20.0 % 10.0 to 30.0 80.0 % 70.0 to 90.0 +60.0 +45.9 to +74.1" in text
-    assert "two 10 games 10.0 % 0.0 to 20.0 30.0 % 20.0 to 40.0 +20.0" in text
-    assert "all games 20 games 15.0 %" in text
+    assert "heat 10 tasks 20.0 % 10.0 to 30.0 80.0 % 70.0 to 90.0 +60.0 +45.9 to +74.1" in text
+    assert "two 10 tasks 10.0 % 0.0 to 20.0 30.0 % 20.0 to 40.0 +20.0" in text
+    assert "all tasks 20 tasks 15.0 %" in text
     assert "14.5 → 8.5" in text
     assert "31.0 % of the actions not admitted" in text
 
@@ -115,7 +115,7 @@ def test_every_drawing_says_what_it_shows(whole: Structure) -> None:
 
 def test_episodes_are_told_turn_by_turn(whole: Structure) -> None:
     text = whole.text
-    assert "Of the 7 games recorded both before and after, 3 were learned, 1 kept, 1 lost" in text
+    assert "Of the 7 tasks recorded both before and after, 3 were learned, 1 kept, 1 lost" in text
     assert (
         "before : failed 2 turns, out of turns, process reward +0.38 in total "
         "start: before of a1, failed go to sink 1 reward +0.25 process +0.50 "

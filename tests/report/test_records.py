@@ -58,7 +58,7 @@ def test_values_that_are_not_finite_and_unknown_phases_are_said(run_folder: Path
     ]
 
 
-def test_evaluations_of_other_games_or_another_summary_are_said(run_folder: Path) -> None:
+def test_evaluations_of_other_tasks_or_another_summary_are_said(run_folder: Path) -> None:
     path = run_folder / "evaluation-after.json"
     document = json.loads(path.read_text())
     document["panel"]["hash"] = "other"
@@ -67,7 +67,7 @@ def test_evaluations_of_other_games_or_another_summary_are_said(run_folder: Path
     notes = read_run(run_folder).notes
     assert len(notes) == 2
     assert notes[0].startswith("summary.json gives a success before of 0.5000, evaluation-before")
-    assert "differ in their games" in notes[1]
+    assert "differ in their tasks" in notes[1]
 
 
 def test_broken_episodes_are_said(run_folder: Path) -> None:
@@ -75,7 +75,7 @@ def test_broken_episodes_are_said(run_folder: Path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "failed_episodes": 2}))
     (run_folder / "summary.json").write_text('{"failed_episodes": 5}')
     assert read_run(run_folder).notes == [
-        "2 games of the evaluation after training broke; they count as failed.",
+        "2 tasks of the evaluation after training broke; they count as failed.",
         "5 episodes of training broke and were not trained on.",
     ]
 

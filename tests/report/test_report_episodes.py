@@ -28,12 +28,12 @@ def test_the_order_of_a_file_does_not_change_the_choice(run_folder: Path) -> Non
     assert choose_pairs(read_run(run_folder)) == chosen
 
 
-def test_games_are_counted_by_what_became_of_them(run_folder: Path) -> None:
+def test_tasks_are_counted_by_what_became_of_them(run_folder: Path) -> None:
     counts = {"learned": 3, "still failing": 2, "lost": 1, "kept": 1}
     assert pair_counts(read_run(run_folder)) == counts
 
 
-def test_without_a_common_game_each_file_shows_its_first(run_folder: Path) -> None:
+def test_without_a_common_task_each_file_shows_its_first(run_folder: Path) -> None:
     (run_folder / "trajectories/after.jsonl").unlink()
     record = read_run(run_folder)
     assert [(pair.kind, pair.task) for pair in choose_pairs(record)] == [

@@ -36,14 +36,14 @@ def test_a_difference_of_unknown_intervals_has_none() -> None:
 
 
 def test_a_family_seen_only_once_keeps_its_row() -> None:
-    before = {"success": 0.1, "families": {"old": {"games": 5, "success": 0.2}}}
-    after = {"success": 0.4, "families": {"new": {"games": 6, "success": 0.5}}}
+    before = {"success": 0.1, "families": {"old": {"tasks": 5, "success": 0.2}}}
+    after = {"success": 0.4, "families": {"new": {"tasks": 6, "success": 0.5}}}
     new, old, everything = family_rows(before, after)
-    assert (new.name, new.games, new.before, new.difference) == ("new", 6, None, None)
-    assert (old.name, old.games, old.after) == ("old", 5, None)
+    assert (new.name, new.tasks, new.before, new.difference) == ("new", 6, None, None)
+    assert (old.name, old.tasks, old.after) == ("old", 5, None)
     assert everything.difference is not None
     assert everything.difference.value == pytest.approx(0.3)
-    assert everything.games is None
+    assert everything.tasks is None
 
 
 def test_values_are_written_for_readers() -> None:

@@ -11,8 +11,8 @@ from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
-BASE_AGENT = "base-agent"
-"""Name of the small model that ships with the package."""
+SMALL_AGENTS = ("base-agent", "shop-agent")
+"""Names of the small models that ship with the package, for ALFWorld and for WebShop."""
 
 DEFAULT_ACTION_TOKENS = 512
 """verl-agent's cap on one response, in tokens."""
@@ -41,9 +41,9 @@ class LanguageModel:
 
 
 def model_folder(name: str) -> Path:
-    """The folder of the shipped base agent, or `name` as a folder."""
-    if name == BASE_AGENT:
-        return Path(str(files("rewardswap") / "assets" / BASE_AGENT))
+    """The folder of a small agent that ships with the package, or `name` as a folder."""
+    if name in SMALL_AGENTS:
+        return Path(str(files("rewardswap") / "assets" / name))
     return Path(name)
 
 
@@ -57,7 +57,7 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
     if not (folder / "config.json").is_file():
         raise ValueError(
             f"model folder {folder} has no config.json; give --policy.model (eval: --model) the "
-            f"folder of a Hugging Face causal LM, or {BASE_AGENT!r} for the package's small agent"
+            "folder of a Hugging Face causal LM, or leave it out for the package's small agent"
         )
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise ValueError(

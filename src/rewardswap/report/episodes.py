@@ -87,51 +87,51 @@ def _shown_turn(turn: Json, process_reward: object) -> ShownTurn:
     )
 
 
-def _by_game(trajectories: list[Json]) -> dict[tuple[str, int], Json]:
+def _by_task(trajectories: list[Json]) -> dict[tuple[str, int], Json]:
     return {(str(played["task"]), int(played["index"])): played for played in trajectories}
 
 
 def pair_counts(record: RunRecord) -> dict[str, int]:
-    """How the games recorded both before and after changed."""
-    before, after = _by_game(record.trajectories_before), _by_game(record.trajectories_after)
+    """How the tasks recorded both before and after changed."""
+    before, after = _by_task(record.trajectories_before), _by_task(record.trajectories_after)
     counts = dict.fromkeys(OUTCOMES.values(), 0)
-    for game in before.keys() & after.keys():
-        counts[OUTCOMES[bool(before[game]["success"]), bool(after[game]["success"])]] += 1
+    for task in before.keys() & after.keys():
+        counts[OUTCOMES[bool(before[task]["success"]), bool(after[task]["success"])]] += 1
     return counts
 
 
 def choose_pairs(record: RunRecord) -> list[Pair]:
-    """The first games by task id of each kind in `SHOWN`, of different families where possible.
+    """The first tasks by id of each kind in `SHOWN`, of different families where possible.
 
-    Where no game was recorded both before and after, the first two of each file.
+    Where no task was recorded both before and after, the first two of each file.
     """
-    before, after = _by_game(record.trajectories_before), _by_game(record.trajectories_after)
+    before, after = _by_task(record.trajectories_before), _by_task(record.trajectories_after)
     common = sorted(before.keys() & after.keys())
     if not common:
         return [
-            Pair("not paired", str(played["family"]), game[0], [shown_episode(played, when)])
-            for when, games in (("before", before), ("after", after))
-            for game, played in sorted(games.items())[:2]
+            Pair("not paired", str(played["family"]), task[0], [shown_episode(played, when)])
+            for when, tasks in (("before", before), ("after", after))
+            for task, played in sorted(tasks.items())[:2]
         ]
     pairs = []
     for kind, count in SHOWN.items():
-        games = [
-            game
-            for game in common
-            if OUTCOMES[bool(before[game]["success"]), bool(after[game]["success"])] == kind
+        tasks = [
+            task
+            for task in common
+            if OUTCOMES[bool(before[task]["success"]), bool(after[task]["success"])] == kind
         ]
-        for game in _spread(games, before, count):
-            episodes = [shown_episode(before[game], "before"), shown_episode(after[game], "after")]
-            pairs.append(Pair(kind, str(before[game]["family"]), game[0], episodes))
+        for task in _spread(tasks, before, count):
+            episodes = [shown_episode(before[task], "before"), shown_episode(after[task], "after")]
+            pairs.append(Pair(kind, str(before[task]["family"]), task[0], episodes))
     return pairs
 
 
 def _spread(
-    games: list[tuple[str, int]], played: dict[tuple[str, int], Json], count: int
+    tasks: list[tuple[str, int]], played: dict[tuple[str, int], Json], count: int
 ) -> list[tuple[str, int]]:
-    """The first `count` games, those of families not yet taken before others."""
+    """The first `count` tasks, those of families not yet taken before others."""
     first_of_family: dict[str, tuple[str, int]] = {}
-    for game in games:
-        first_of_family.setdefault(str(played[game]["family"]), game)
+    for task in tasks:
+        first_of_family.setdefault(str(played[task]["family"]), task)
     spread = list(first_of_family.values())
-    return [*spread, *(game for game in games if game not in spread)][:count]
+    return [*spread, *(task for task in tasks if task not in spread)][:count]

@@ -210,14 +210,14 @@ def _evaluation_notes(before: Json | None, after: Json | None, summary: Json) ->
         failed = number((document or {}).get("failed_episodes"))
         if failed:
             notes.append(
-                f"{failed:.0f} games of the evaluation {when} training broke; they count as failed."
+                f"{failed:.0f} tasks of the evaluation {when} training broke; they count as failed."
             )
     broken = number(summary.get("failed_episodes"))
     if broken:
         notes.append(f"{broken:.0f} episodes of training broke and were not trained on.")
     if before is None or after is None:
         return notes
-    for what, key in (("games", "panel"), ("temperature", "temperature")):
+    for what, key in (("tasks", "panel"), ("temperature", "temperature")):
         if before.get(key) != after.get(key):
             notes.append(
                 f"The evaluations before and after differ in their {what} "

@@ -11,7 +11,7 @@ FACTS = {
     "environment_steps": "environment steps",
     "generated_tokens": "tokens generated",
     "trained_tokens": "tokens trained on",
-    "games": "evaluation games",
+    "tasks": "evaluation tasks",
     "seconds": "wall clock",
 }
 
@@ -42,7 +42,7 @@ class FamilyRow:
     """One kind of task, or all of them."""
 
     name: str
-    games: int | None
+    tasks: int | None
     before: Estimate | None
     after: Estimate | None
     turns_before: float | None
@@ -90,15 +90,15 @@ def headline(record: RunRecord) -> Headline:
 
 
 def family_rows(before: Json | None, after: Json | None) -> list[FamilyRow]:
-    """One row a kind of task in alphabetical order, and a last one of all games."""
+    """One row a kind of task in alphabetical order, and a last one of all tasks."""
     families_before, families_after = _families(before), _families(after)
     names = sorted({*families_before, *families_after})
     rows = [_row(name, families_before.get(name), families_after.get(name)) for name in names]
     everything = [
-        None if document is None else {**document, "games": _panel_games(document)}
+        None if document is None else {**document, "tasks": _panel_tasks(document)}
         for document in (before, after)
     ]
-    return [*rows, _row("all games", *everything)] if rows else []
+    return [*rows, _row("all tasks", *everything)] if rows else []
 
 
 def _families(document: Json | None) -> dict[str, Json]:
@@ -106,27 +106,27 @@ def _families(document: Json | None) -> dict[str, Json]:
     return dict(families) if isinstance(families, Mapping) else {}
 
 
-def _panel_games(document: Json) -> object:
+def _panel_tasks(document: Json) -> object:
     panel = document.get("panel")
-    return panel.get("games") if isinstance(panel, Mapping) else None
+    return panel.get("tasks") if isinstance(panel, Mapping) else None
 
 
 def panel_in_words(document: Json) -> str:
-    """Which games an evaluation played and how, empty if it does not say."""
+    """Which tasks an evaluation played and how, empty if it does not say."""
     panel = document.get("panel")
     if not isinstance(panel, Mapping):
         return ""
-    words_of_panel = f"{panel.get('games')} games of {panel.get('split')}"
+    words_of_panel = f"{panel.get('tasks')} tasks of {panel.get('split')}"
     temperature = number(document.get("temperature"))
     return words_of_panel + ("" if temperature is None else f" at temperature {temperature:g}")
 
 
 def _row(name: str, before: Json | None, after: Json | None) -> FamilyRow:
     old, new = before or {}, after or {}
-    games = number(new.get("games", old.get("games")))
+    tasks = number(new.get("tasks", old.get("tasks")))
     return FamilyRow(
         name=name,
-        games=None if games is None else int(games),
+        tasks=None if tasks is None else int(tasks),
         before=estimate(old.get("success"), old.get("interval")),
         after=estimate(new.get("success"), new.get("interval")),
         turns_before=number(old.get("mean_turns")),

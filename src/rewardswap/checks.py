@@ -1,0 +1,15 @@
+"""Checks of settings: each raises ValueError naming the setting and its value."""
+
+
+def at_least(bound: int, **settings: int) -> None:
+    """Raise ValueError for a number below `bound`."""
+    for name, value in settings.items():
+        if value < bound:
+            raise ValueError(f"{name} must be at least {bound}, got {value}")
+
+
+def positive(**settings: float) -> None:
+    """Raise ValueError for a number that is not above 0."""
+    for name, value in settings.items():
+        if not value > 0:
+            raise ValueError(f"{name} must be above 0, got {value}")
