@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from rewardswap.models.small_agent import build_model, build_tokenizer
-from rewardswap.sft import BaseAgentConfig, next_token_loss, schedule, train_base_agent
-from rewardswap.sft_demonstrations import Demonstrations, Episode, pack, record_episode
+from rewardswap.sft import BaseAgentConfig, train_base_agent
+from rewardswap.sft.alfworld import AlfworldLessons
+from rewardswap.sft.rows import Episode, pack
+from rewardswap.sft.training import next_token_loss, schedule
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def tiny(tmp_path):
         steps=4,
         episodes_per_step=2,
         warmup_steps=2,
-        evaluation_games=0,
+        evaluation_tasks=0,
         checkpoint_every=2,
     )
 
@@ -64,7 +66,9 @@ def test_a_checkpoint_of_other_settings_is_refused(tiny):
 
 
 def test_training_stops_at_the_wanted_success(tiny):
-    config = replace(tiny, evaluate_every=1, evaluation_games=2, stop_at=1e-9, turn_limit=2)
+    config = replace(
+        tiny, evaluate_every=1, evaluation_tasks=2, stop_at=1e-9, env=AlfworldLessons(turn_limit=2)
+    )
     numbers = train_base_agent(replace(config, steps=2))
     assert numbers["step"] in (1, 2)
     assert 0.0 <= numbers["success"] <= 1.0
@@ -79,7 +83,7 @@ def test_senseless_settings_are_refused(tiny, wrong):
 def test_packing_changes_no_loss(tokenizer):
     """Two episodes side by side weigh and score as in rows of their own."""
     model = build_model(tokenizer, 0).double()
-    episodes = [record_episode(seed, tokenizer, Demonstrations()) for seed in (1, 2)]
+    episodes = [AlfworldLessons().record(seed, tokenizer) for seed in (1, 2)]
     pad = tokenizer.pad_token_id
     together = pack(episodes, 512, 0.5, pad)
     longest = max(len(episode.ids) for episode in episodes)
@@ -110,10 +114,10 @@ def test_the_schedule_warms_up_and_ends_at_zero():
 
 
 def test_noise_makes_demonstrations_longer(tokenizer):
-    calm, noisy = Demonstrations(0.0, 0.0, 0.0), Demonstrations(0.6, 1.0, 0.0)
+    calm, noisy = AlfworldLessons(0.0, 0.0, 0.0), AlfworldLessons(0.6, 1.0, 0.0)
 
-    def mean_length(demonstrations):
-        episodes = [record_episode(seed, tokenizer, demonstrations) for seed in range(20)]
+    def mean_length(lessons):
+        episodes = [lessons.record(seed, tokenizer) for seed in range(20)]
         return sum(len(episode.ids) for episode in episodes) / 20
 
     assert mean_length(noisy) > mean_length(calm) + 15

@@ -10,7 +10,7 @@ from rewardswap.envs.alfworld.generator import RoomSize, generate_game
 from rewardswap.envs.alfworld.world import GameWorld
 from rewardswap.models.loading import model_folder
 from rewardswap.models.small_agent import build_model, build_tokenizer, entity_kinds
-from rewardswap.sft_demonstrations import Demonstrations, record_episode
+from rewardswap.sft.alfworld import AlfworldLessons
 
 FOLDER = model_folder("base-agent")
 
@@ -58,7 +58,7 @@ def test_every_admissible_action_and_observation_comes_back(tokenizer, size):
 
 
 def test_a_demonstration_marks_the_action_and_its_end(tokenizer):
-    episode = record_episode(1, tokenizer, Demonstrations())
+    episode = AlfworldLessons().record(1, tokenizer)
     tokens = tokenizer.convert_ids_to_tokens(episode.ids)
     for before, token, mine in zip(["", *tokens], tokens, episode.by_agent, strict=False):
         if token == "<act>":

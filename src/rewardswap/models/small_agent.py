@@ -68,6 +68,11 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     core.pre_tokenizer = pre_tokenizers.Split(
         Regex(rf"(?:{together})(?!\S)|\S+"), behavior="removed", invert=True
     )
+    return as_transformers(core)
+
+
+def as_transformers(core: Tokenizer) -> PreTrainedTokenizerFast:
+    """A tokenizer with the special tokens and the chat template of the small agents."""
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token=PAD,

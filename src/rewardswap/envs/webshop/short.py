@@ -1,13 +1,12 @@
 """Pages in few words, for models too small to read the original's (ours).
 
 Each page says what is new since the pages before it, which such a model has in its history: the
-instruction stands on the first page alone, and a product's page names what was chosen once
-something was.
+instruction stands on the first page alone, a page that comes again is named, and a product's page
+says what was chosen once something was.
 """
 
 import math
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 from rewardswap.envs.webshop.catalogue import Catalogue
@@ -22,19 +21,34 @@ SHORT: Literal["short"] = "short"
 LIMIT = re.compile(r"price lower than (\d+)\.00 dollars$")
 
 
-def short_page(catalogue: Catalogue, goal: Goal, place: Place) -> str:
-    """The page of a place, in lower case."""
-    if place.page == INDEX:
-        return LIMIT.sub(r"price lower than $\1", goal["instruction_text"]).lower()
-    if place.page == DONE:
-        return f"bought {place.asin}".lower()
-    if place.page == RESULTS:
+class ShortPages:
+    """The pages of one episode in lower case; one that was told before is only named again."""
+
+    def __init__(self, catalogue: Catalogue, goal: Goal) -> None:
+        self._catalogue = catalogue
+        self._goal = goal
+        self._told: set[Place] = set()
+
+    def tell(self, place: Place) -> str:
+        """The page of a place."""
+        told = place in self._told
+        self._told.add(place)
+        if place.page == INDEX:
+            return _index(self._goal)
+        if place.page == RESULTS:
+            number = f"page {place.number} of {math.ceil(len(place.results) / PAGE_SIZE)}"
+            return f"{number} again" if told else " ; ".join([number, *self._cards(place)])
+        product = self._catalogue.products[place.asin]
+        if place.page == DONE:
+            return f"bought {place.asin}".lower()
+        if place.page == ITEM:
+            return "product again" if told and not place.options else _item(product, place)
+        return f"{place.page} again".lower() if told else _sub_page(product, place.page)
+
+    def _cards(self, place: Place) -> list[str]:
         asins = place.results[(place.number - 1) * PAGE_SIZE : place.number * PAGE_SIZE]
-        return _results(place, [catalogue.products[asin] for asin in asins])
-    product = catalogue.products[place.asin]
-    if place.page == ITEM:
-        return _item(product, place)
-    return _sub_page(product, place.page)
+        products = [self._catalogue.products[asin] for asin in asins]
+        return [f"{p.asin} {p.name} {short_price(p)}".lower() for p in products]
 
 
 def short_price(product: Product) -> str:
@@ -42,10 +56,8 @@ def short_price(product: Product) -> str:
     return " to ".join(f"${math.ceil(price)}" for price in product.pricing)
 
 
-def _results(place: Place, products: Sequence[Product]) -> str:
-    pages = math.ceil(len(place.results) / PAGE_SIZE)
-    cards = [f"{p.asin} {p.name} {short_price(p)}".lower() for p in products]
-    return " ; ".join([f"page {place.number} of {pages}", *cards])
+def _index(goal: Goal) -> str:
+    return LIMIT.sub(r"price lower than $\1", goal["instruction_text"]).lower()
 
 
 def _item(product: Product, place: Place) -> str:

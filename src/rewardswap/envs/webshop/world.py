@@ -1,15 +1,30 @@
 """WebShop as a `World`: a catalogue's goals as tasks, split by product."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from rewardswap.envs.base import Observation, Step
+from rewardswap.envs.base import Observation, PromptStyle, Step
+from rewardswap.envs.verl_agent import VERL_AGENT
 from rewardswap.envs.webshop.actions import parse_action
 from rewardswap.envs.webshop.catalogue import Catalogue
-from rewardswap.envs.webshop.place import DONE
+from rewardswap.envs.webshop.place import Place
+from rewardswap.envs.webshop.prompts import ShopPrompts
+from rewardswap.envs.webshop.remarks import (
+    ceiling_remark,
+    duplicates_remark,
+    overlap_remark,
+    size_remark,
+)
 from rewardswap.envs.webshop.shop import TextShop
-from rewardswap.envs.webshop.short import SHORT, short_page
-from rewardswap.envs.webshop.splits import distinct_goals, split_by_position, split_by_product
+from rewardswap.envs.webshop.short import SHORT, ShortPages
+from rewardswap.envs.webshop.splits import (
+    TRAIN,
+    VALID,
+    distinct_goals,
+    split_by_position,
+    split_by_product,
+)
 from rewardswap.envs.webshop.wording import Mode
 from rewardswap.types import Task
 
@@ -34,29 +49,39 @@ class ShopEnvironment:
         self._world = world
         self._shop = _visitor(world.catalogue, world.mode)
         self._number: int | None = None
+        self._over = False
+        self._short: ShortPages | None = None
 
     def reset(self, task: Task) -> Observation:
         """Start a task anew; raises ValueError for a task of another world."""
-        self._number = self._world.goal_number(task)
+        world = self._world
+        self._number, self._over = world.goal_number(task), False
+        if world.mode == SHORT:
+            self._short = ShortPages(world.catalogue, world.catalogue.goals[self._number])
         return self._observe(self._shop.reset(self._number), self._number)
 
     def step(self, action: str) -> Step:
         """Take one action; raises ValueError before `reset` and after something was bought."""
         number = self._number
-        if number is None or self._shop.place.page == DONE:
+        if number is None or self._over:
             state = "not begun" if number is None else "over already"
             raise ValueError(f"the visit is {state}; call reset(task) before step({action!r})")
         valid = self._shop.accepts(action)
-        text, score, done = self._shop.step(action)
-        won = done and score == 1.0
+        text, score, self._over = self._shop.step(action)
+        won = self._over and score == 1.0
         return Step(
             self._observe(text, number),
             valid,
-            terminated=done,
+            terminated=self._over,
             success=won,
             outcome=float(won),
-            task_score=score if done else None,
+            task_score=score if self._over else None,
         )
+
+    @property
+    def place(self) -> Place:
+        """Where the visitor is; raises ValueError before `reset`."""
+        return self._shop.place
 
     def close(self) -> None:
         """Leave the shop."""
@@ -64,12 +89,11 @@ class ShopEnvironment:
 
     def _observe(self, text: str, number: int) -> Observation:
         shop = self._shop
-        clicks = [command for t in shop.clickables if (command := click_command(t)) is not None]
+        offered = [name for name in shop.clickables if name != "search"]
+        clicks = [command for name in offered if (command := click_command(name)) is not None]
         place = shop.place
-        if self._world.mode == SHORT:
-            text = short_page(self._world.catalogue, shop.goal, place)
         return Observation(
-            text=text,
+            text=text if self._short is None else self._short.tell(place),
             admissible=(SEARCH, *clicks) if shop.has_search_bar else tuple(clicks),
             state_key=place.key,
             progress=self._world.worth(number, place.asin, place.options),
@@ -101,24 +125,31 @@ class ShopWorld:
         self.mode = mode
         self.turn_limit = turn_limit
         self.instructions = INSTRUCTIONS if mode != SHORT else ""
+        self.prompt_styles: Mapping[str, PromptStyle] = (
+            {VERL_AGENT: ShopPrompts()} if mode == "text" else {}
+        )
+        self.upstream_split = upstream_split
         split = split_by_position if upstream_split else split_by_product
         self._numbers = distinct_goals(catalogue.goals)
         self._splits = split(catalogue.goals, self._numbers)
+        self._describe = lru_cache(maxsize=None)(self._remarks)
         self.worth = lru_cache(maxsize=2**16)(self._worth)
         """Reward of buying product `asin` with `options` now for goal `number`; 0 without one."""
 
     def tasks(self, split: str) -> list[Task]:
         """Every goal of a split once, sorted by task id; raises ValueError naming the splits."""
-        if split not in self._splits:
-            raise ValueError(f"unknown split {split!r}, this world has {sorted(self._splits)}")
+        self._check(split)
         goals = self.catalogue.goals
         numbers = self._splits[split].items()
         return [Task(id, goals[n]["category"], goals[n]["asin"]) for id, n in numbers]
 
     def remarks(self, split: str) -> list[str]:
-        """What a reader must know; raises ValueError naming the splits."""
-        self.tasks(split)
-        return []
+        """Sizes, goals out of reach, duplicates, overlap; raises ValueError naming the splits.
+
+        The first call for a split buys every goal's own product: about 60 microseconds a goal.
+        """
+        self._check(split)
+        return list(self._describe(split))
 
     def make(self) -> ShopEnvironment:
         """A new environment for all goals of this world."""
@@ -131,6 +162,22 @@ class ShopWorld:
                 f"unknown task {task.id!r} ({task.family}); take one of ShopWorld.tasks"
             )
         return self._numbers[task.id]
+
+    def _check(self, split: str) -> None:
+        if split not in self._splits:
+            raise ValueError(f"unknown split {split!r}, this world has {sorted(self._splits)}")
+
+    def _remarks(self, split: str) -> tuple[str, ...]:
+        numbers = self._splits[split].values()
+        overlap = []
+        if self.upstream_split and split == VALID:
+            overlap = [overlap_remark(self.catalogue, numbers, self._splits[TRAIN].values())]
+        return (
+            size_remark(self.catalogue, split, numbers),
+            ceiling_remark(self.catalogue, split, numbers),
+            *duplicates_remark(self.catalogue, len(self._numbers)),
+            *overlap,
+        )
 
     def _worth(self, number: int, asin: str, options: tuple[tuple[str, str], ...]) -> float:
         if not asin:

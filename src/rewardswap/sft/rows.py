@@ -1,30 +1,13 @@
-"""The supervised stage's data: noisy demonstrations in fresh games, packed into rows."""
+"""The supervised stage's data: demonstrations as tokens, packed into rows."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
-
-from rewardswap.envs.alfworld.expert import Expert, Noise
-from rewardswap.envs.alfworld.generator import RoomSize, generate_game
-from rewardswap.envs.alfworld.world import GameWorld
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstrations:
-    """How demonstrations are drawn; noise is what keeps the agent in the middle."""
-
-    highest_noise: float = 0.5
-    """Each episode's share of random actions is uniform between 0 and this."""
-    inadmissible: float = 1 / 3
-    """Share of the random actions that are impossible."""
-    forgetting: float = 0.7
-    """Share of episodes that first place the object unprocessed."""
 
 
 @dataclass(frozen=True)
@@ -51,40 +34,6 @@ def stream_seed(seed: int, name: str, *numbers: int) -> int:
     """A 64-bit seed for one named draw of a run; the same in every process."""
     digest = hashlib.sha256(repr((seed, name, numbers)).encode()).digest()
     return int.from_bytes(digest[:8], "big")
-
-
-def record_episode(
-    seed: int,
-    tokenizer: PreTrainedTokenizerFast,
-    demonstrations: Demonstrations,
-    size: RoomSize | None = None,
-    turn_limit: int = 20,
-) -> Episode:
-    """Play one fresh game with a noisy expert and write it down as the chat template would."""
-    random = Random(seed)
-    noise = Noise(
-        rate=random.uniform(0.0, demonstrations.highest_noise),
-        inadmissible=demonstrations.inadmissible,
-        forgets_process=random.random() < demonstrations.forgetting,
-    )
-    game = generate_game(random.getrandbits(63), size)
-    world = GameWorld({"stream": [game]}, style="short", turn_limit=turn_limit)
-    environment = world.make()
-    expert = Expert(game.goal, random, noise)
-    observation = environment.reset(world.tasks("stream")[0])
-    expert.begin(observation.text)
-    chat = [{"role": "user", "content": observation.text}]
-    success = False
-    for _ in range(turn_limit):
-        action = expert.act(observation.admissible)
-        step = environment.step(action)
-        observation, success = step.observation, step.success
-        chat.append({"role": "assistant", "content": action})
-        chat.append({"role": "user", "content": observation.text})
-        if step.terminated:
-            break
-        expert.see(action, observation.text)
-    return encode_chat(chat, tokenizer, success)
 
 
 def encode_chat(

@@ -1,32 +1,31 @@
-"""How well the small agent plays games that it never saw, by ordinary rollouts."""
+"""How well the small agent plays tasks that it never saw, by ordinary rollouts."""
+
+from collections.abc import Sequence
 
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize
+from rewardswap.envs.base import World
 from rewardswap.models.small_agent import ACTION_TOKENS
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, play
 from rewardswap.rollout.hf import HuggingFaceEngine
-
-
-def held_out_world(seed: int, games: int, size: RoomSize, turn_limit: int) -> GeneratedWorld:
-    """Games for evaluation alone: split `held_out`."""
-    return GeneratedWorld(seed, train=1, held_out=games, size=size, turn_limit=turn_limit)
+from rewardswap.types import Task
 
 
 def evaluate(
     model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
-    world: GeneratedWorld,
+    world: World,
+    tasks: Sequence[Task],
     seed: int,
 ) -> dict[str, float]:
-    """Play every held-out game once at temperature 1: success, turns, share of invalid actions."""
+    """Play every task once at temperature 1: success, turns, share of invalid actions."""
     end = tokenizer.eos_token_id
     training = model.training
     model.eval()
     played = play(
-        [EpisodeRequest(task, 0) for task in world.tasks("held_out")],
+        [EpisodeRequest(task, 0) for task in tasks],
         world,
         HuggingFaceEngine(model, (end,)),
         ChatContext(tokenizer, world.instructions),
@@ -36,11 +35,12 @@ def evaluate(
         turn_limit=world.turn_limit,
     )
     model.train(training)
-    turns = [turn for trajectory in played.trajectories for turn in trajectory.turns]
-    games = len(played.trajectories) + len(played.failures)
+    trajectories = played.trajectories
+    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
     return {
-        "success": sum(trajectory.success for trajectory in played.trajectories) / games,
-        "turns": len(turns) / max(1, len(played.trajectories)),
+        "success": sum(trajectory.success for trajectory in trajectories) / len(tasks),
+        "task_score": sum(trajectory.task_score for trajectory in trajectories) / len(tasks),
+        "turns": len(turns) / max(1, len(trajectories)),
         "invalid_actions": sum(not turn.valid for turn in turns) / max(1, len(turns)),
         "failed_episodes": float(len(played.failures)),
     }

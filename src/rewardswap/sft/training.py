@@ -1,4 +1,4 @@
-"""The supervised stage that makes the small base agent: a resumable command.
+"""The training of a small base agent from demonstrations: a resumable command.
 
 Our recipe, no paper's: Muon (Jordan et al. 2024, `torch.optim.Muon`) on the matrices of the layers,
 AdamW on the rest, fresh noisy demonstrations, next-token loss 1 on the agent's tokens and 0.5 on
@@ -17,17 +17,12 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize
-from rewardswap.models.small_agent import build_model, build_tokenizer
-from rewardswap.sft_checkpoints import load_checkpoint, save_checkpoint, save_folder
-from rewardswap.sft_demonstrations import (
-    Demonstrations,
-    PackedRows,
-    pack,
-    record_episode,
-    stream_seed,
-)
-from rewardswap.sft_evaluation import evaluate, held_out_world
+from rewardswap.models.small_agent import build_model
+from rewardswap.sft.alfworld import AlfworldLessons
+from rewardswap.sft.checkpoints import load_checkpoint, save_checkpoint, save_folder
+from rewardswap.sft.evaluation import evaluate
+from rewardswap.sft.lessons import Lessons
+from rewardswap.sft.rows import PackedRows, pack, stream_seed
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,7 @@ class BaseAgentConfig:
     output: Path
     """Folder for the agent; the checkpoint lies beside it, its name ending in `.checkpoint`."""
     seed: int = 0
-    """Seed of the initial weights, the stream of games, the demonstrations and the evaluation."""
+    """Seed of the initial weights, the demonstrations and the evaluation."""
     steps: int = 2400
     """Optimizer steps at most."""
     episodes_per_step: int = 16
@@ -54,22 +49,18 @@ class BaseAgentConfig:
     """Largest gradient norm."""
     observation_weight: float = 0.5
     """Loss weight of the tokens that the agent was told; its own weigh 1."""
-    demonstrations: Demonstrations = field(default_factory=Demonstrations)
-    """How noisy the demonstrations are."""
-    size: RoomSize = field(default_factory=RoomSize)
-    """How large the rooms are."""
-    turn_limit: int = 20
-    """Most turns of a demonstration and of an evaluated episode."""
     stop_at: float = 1.0
     """Held-out success at temperature 1 from which on training stops; 1 trains all steps."""
     evaluate_every: int = 50
     """Steps between evaluations."""
-    evaluation_games: int = 400
-    """Held-out games per evaluation, each played once; 0 leaves evaluation out."""
+    evaluation_tasks: int = 400
+    """Held-out tasks per evaluation, each played once; 0 leaves evaluation out."""
     checkpoint_every: int = 50
     """Steps between checkpoints."""
     resume: bool = True
     """Whether to go on from a checkpoint, if there is one."""
+    env: Lessons = field(default_factory=AlfworldLessons)
+    """The world that is taught, and how."""
 
     def __post_init__(self) -> None:
         counts = ("steps", "episodes_per_step", "evaluate_every", "checkpoint_every")
@@ -104,21 +95,23 @@ def train_base_agent(
     The same config gives the same bits on one machine and thread count, also across a stop and a
     resume. Raises ValueError if a checkpoint of another config lies there.
     """
-    tokenizer = build_tokenizer()
+    tokenizer = config.env.tokenizer()
     training = _begin(config, tokenizer)
-    world = _evaluation_world(config)
+    exam = (
+        config.env.exam(config.seed, config.evaluation_tasks) if config.evaluation_tasks else None
+    )
     numbers: dict[str, float] = {}
     while training.step < config.steps and training.success < config.stop_at:
         numbers = _one_step(config, tokenizer, training)
-        if world and training.step % config.evaluate_every == 0:
-            numbers |= evaluate(training.model, tokenizer, world, config.seed)
+        if exam and training.step % config.evaluate_every == 0:
+            numbers |= evaluate(training.model, tokenizer, *exam, config.seed)
             training.success = numbers["success"]
         if training.step % config.checkpoint_every == 0:
             save_checkpoint(config.checkpoint, training, describe(config))
         if report:
             report(numbers)
-    if world:
-        numbers |= evaluate(training.model, tokenizer, world, config.seed)
+    if exam:
+        numbers |= evaluate(training.model, tokenizer, *exam, config.seed)
     save_folder(config.output, training.model, tokenizer)
     return numbers | {"step": float(training.step), "tokens": float(training.tokens)}
 
@@ -128,13 +121,6 @@ def describe(config: BaseAgentConfig) -> dict[str, object]:
     record = asdict(config)
     del record["output"], record["resume"]
     return dict(json.loads(json.dumps(record)))
-
-
-def _evaluation_world(config: BaseAgentConfig) -> GeneratedWorld | None:
-    if not config.evaluation_games:
-        return None
-    seed = stream_seed(config.seed, "evaluation")
-    return held_out_world(seed, config.evaluation_games, config.size, config.turn_limit)
 
 
 def _begin(config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast) -> Training:
@@ -168,16 +154,7 @@ def schedule(step: int, warmup_steps: int, steps: int) -> float:
 
 def draw_rows(config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast, step: int) -> PackedRows:
     """The fresh demonstrations of one step; they depend on the seed and the step alone."""
-    episodes = [
-        record_episode(
-            stream_seed(config.seed, "demonstration", step, number),
-            tokenizer,
-            config.demonstrations,
-            config.size,
-            config.turn_limit,
-        )
-        for number in range(config.episodes_per_step)
-    ]
+    episodes = config.env.demonstrations(config.seed, step, config.episodes_per_step, tokenizer)
     return pack(episodes, config.row_length, config.observation_weight, tokenizer.pad_token_id)
 
 

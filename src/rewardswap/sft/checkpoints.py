@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 if TYPE_CHECKING:
-    from rewardswap.sft import Training
+    from rewardswap.sft.training import Training
 
 
 def save_checkpoint(folder: Path, training: "Training", settings: dict[str, object]) -> None:
