@@ -27,6 +27,7 @@ NOT_A_WORD = re.compile(r"[\W_]")
 CLEANED: dict[int, str | None] = {**dict.fromkeys(range(128, 256)), ord("İ"): "i"}
 
 
+@lru_cache(maxsize=8192)
 def plain_colour(option: str | tuple[str, str]) -> str | tuple[str, str]:
     """The first colour that an option contains, else the option: "dark red" -> "dark".
 

@@ -1,6 +1,7 @@
 """WebShop's reward: how much of what a goal asks for the bought product has."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from rewardswap.envs.webshop.goals import Goal
 from rewardswap.envs.webshop.matching import is_same, plain_colour
@@ -71,6 +72,7 @@ def count_options(chosen: Iterable[str], wanted: Iterable[str | tuple[str, str]]
     )
 
 
+@lru_cache(maxsize=2**15)
 def _has_attribute(product: Product, wanted: str) -> bool:
     return (
         any(is_same(attribute, wanted) for attribute in product.attributes)
