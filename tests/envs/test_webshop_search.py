@@ -161,6 +161,8 @@ def test_equal_to_scoring_everything(
     monkeypatch.setattr(postings, "BATCH", batch)
     monkeypatch.setattr(postings, "WORDS_REMEMBERED", batch // 4)
     monkeypatch.setattr(ranking, "MANY", many)
+    monkeypatch.setattr(ranking, "BLOCK", 2)
+    monkeypatch.setattr(ranking, "CHUNK", 70)
     documents = made(300, seed)
     index, plain = SearchIndex.build(documents), Plain(documents)
     stream = random.Random(seed)
@@ -218,11 +220,11 @@ def test_a_file_that_is_not_right_is_not_used(
         assert load(content[:size]) is None, size
     assert load(content + b"\0") is None
     assert load(b"x" + content[1:]) is None
-    assert load(content.replace(b'"version": 1', b'"version": 2')) is None
+    assert load(content.replace(b'"version": %d' % search.VERSION, b'"version": 0')) is None
     assert SearchIndex.load(tmp_path / "missing", index.fingerprint) is None
     assert SearchIndex.load(tmp_path, index.fingerprint) is None
     assert SearchIndex.load(right, fingerprint_of(THREE[:2])) is None
-    monkeypatch.setattr(search, "VERSION", 2)
+    monkeypatch.setattr(search, "VERSION", search.VERSION + 1)
     assert SearchIndex.load(right, index.fingerprint) is None
 
 
@@ -246,7 +248,7 @@ def test_the_cache_is_rebuilt_when_stale_cut_or_of_another_version(
     assert (red(changed), len(builds)) == (["b", "a"], 2)
     path.write_bytes(path.read_bytes()[:-1])
     assert (red(changed), len(builds)) == (["b", "a"], 3)
-    monkeypatch.setattr(search, "VERSION", 2)
+    monkeypatch.setattr(search, "VERSION", search.VERSION + 1)
     assert (red(changed), len(builds)) == (["b", "a"], 4)
     assert (red(changed), len(builds)) == (["b", "a"], 4)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rewardswap.envs.webshop.analyzer import to_term
 from rewardswap.envs.webshop.bm25 import Saturation, lengths_to_bytes
+from rewardswap.envs.webshop.frequent import FrequentTerms
 from rewardswap.envs.webshop.strings import SortedStrings, code_point_order
 from rewardswap.envs.webshop.words import split_words
 
@@ -35,6 +36,7 @@ class Postings:
     """For each, the term's count * 256 + the byte of the document's length; 16 or 32 bits."""
     peaks: NDArray[np.float32]
     """The highest saturation of each term."""
+    frequent: FrequentTerms
     filled: int
     """How many documents have a term at all: the N of BM25."""
     mean_length: float
@@ -99,9 +101,11 @@ class Collector:
         mean = float(np.float32(self._total_length / filled)) if filled else 1.0
         rows = _Rows(lengths, _join(self._terms, np.int32), _join(self._codes, self._code_type()))
         documents, codes, starts = _by_term(rows, order, renumber)
-        peaks = _peaks(codes, starts, Saturation(mean))
+        saturation = Saturation(mean)
+        peaks = _peaks(codes, starts, saturation)
+        frequent = FrequentTerms.of(starts, documents, codes, saturation, len(ids))
         terms = SortedStrings.of(names[place] for place in by_name)
-        return table, Postings(terms, starts, documents, codes, peaks, filled, mean)
+        return table, Postings(terms, starts, documents, codes, peaks, frequent, filled, mean)
 
     def _code_type(self) -> type[np.uint16] | type[np.uint32]:
         return np.uint16 if all(part.dtype == np.uint16 for part in self._codes) else np.uint32

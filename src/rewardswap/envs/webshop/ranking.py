@@ -1,4 +1,8 @@
-"""The k highest sums of the scores of a query's terms, without adding them all up."""
+"""The k highest sums of the scores of a query's terms, without adding them all up exactly.
+
+First a bound on every document's sum, in float32, from scores and from the bytes of frequent terms.
+Then the exact sums, in double, of the documents whose bound reaches what the k best of them have.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewardswap.envs.webshop.bm25 import Saturation, score
+from rewardswap.envs.webshop.frequent import STEPS
 from rewardswap.envs.webshop.postings import Codes
 
-SLACK = 1 - 1e-6
-"""Sums that differ by less than this factor may be equal in float32."""
 MANY = 2**14
-"""With so many scores to add up, it is worth while to look for what can be skipped."""
-LOOK_UP = 8
-"""How much more it costs to look a term up for a document than to add it to one."""
-PROBES = 2
-"""How many times k documents are looked at for that."""
-FEW_TERMS = 50
-"""With more terms left, looking for a higher bar takes too long."""
+"""With so many scores to add up, it is worth while to look for what can be left out."""
+ROUNDING = 2.0**-23
+"""More than each term can be wrong by in a bound, as a share of the bound."""
+BLOCK = 256
+"""Documents of which only the highest bound is looked at to find a bound that k reach."""
+CHUNK = 2**15
+"""Documents whose bounds are added up while they lie in the processor's cache."""
 
 Ranked = tuple[NDArray[np.int64], NDArray[np.float32]]
 
@@ -29,6 +32,8 @@ class QueryTerm:
 
     documents: NDArray[np.int32]
     codes: Codes
+    parts: NDArray[np.uint8] | None
+    """Of a frequent term, see `FrequentTerms`."""
     weight: np.float32
     most: float
     """The highest score of the term in any document."""
@@ -41,7 +46,12 @@ def rank(terms: Sequence[QueryTerm], size: int, saturation: Saturation, k: int) 
     """
     if sum(len(term.documents) for term in terms) <= MANY:
         return _add_all(terms, saturation)
-    return _Ranking(terms, size, saturation, k).best()
+    bounds = _add_bounds(terms, size, saturation)
+    highest = np.maximum.reduceat(bounds, np.arange(0, size, BLOCK))
+    first = _at_least(bounds, kth_highest(highest, k))
+    bar = kth_highest(_add_exactly(terms, first, saturation), k)
+    chosen = _at_least(bounds, bar * (1 - (len(terms) + 8) * ROUNDING))
+    return chosen, _add_exactly(terms, chosen, saturation).astype(np.float32)
 
 
 def _add_all(terms: Sequence[QueryTerm], saturation: Saturation) -> Ranked:
@@ -53,85 +63,44 @@ def _add_all(terms: Sequence[QueryTerm], saturation: Saturation) -> Ranked:
     return chosen, sums[chosen].astype(np.float32)
 
 
-class _Ranking:
-    """Adds up the scores of a query's terms, those that can add most first.
+def _add_bounds(
+    terms: Sequence[QueryTerm], size: int, saturation: Saturation
+) -> NDArray[np.float32]:
+    """A bound on every document's sum; it can be too low by rounding only."""
+    bounds = np.zeros(size, dtype=np.float32)
+    frequent = []
+    for term in terms:
+        if term.parts is None:
+            np.add.at(bounds, term.documents, saturation.scores(term.codes, term.weight))
+        else:
+            frequent.append((term.parts, np.float32(term.most / STEPS)))
+    added = np.empty(CHUNK, dtype=np.float32)
+    for start in range(0, size if frequent else 0, CHUNK):
+        chunk = bounds[start : start + CHUNK]
+        for parts, part in frequent:
+            some = added[: len(chunk)]
+            some[:] = parts[start : start + CHUNK]
+            some *= part
+            chunk += some
+    return bounds
 
-    `bar` is a sum that at least k documents reach. Once the terms that are left cannot lift a
-    document above it that has none of the terms before, they are only looked up for the documents
-    that can still get there.
-    """
 
-    def __init__(
-        self, terms: Sequence[QueryTerm], size: int, saturation: Saturation, k: int
-    ) -> None:
-        self._terms = sorted(terms, key=lambda term: -term.most)
-        self._sums = np.zeros(size, dtype=np.float64)
-        self._saturation = saturation
-        self._k = k
-        self._bar = 0.0
-        self._level = 0.0
-        """A sum of the terms added so far that at least k documents reach."""
-        most = [term.most for term in reversed(self._terms)]
-        self._rest = np.cumsum([0.0, *most])[::-1].tolist()
-        """What the terms from each place on can add."""
-        sizes = [len(term.documents) for term in reversed(self._terms)]
-        self._left = np.cumsum([0, *sizes])[::-1].tolist()
-        """How many documents these are in, each term counted."""
+def _at_least(bounds: NDArray[np.float32], lowest: float) -> NDArray[np.int64]:
+    """The documents, ascending, that have a term and whose bound is at least the lowest."""
+    return np.flatnonzero(bounds >= lowest if lowest > 0 else bounds)
 
-    def best(self) -> Ranked:
-        taken = 0
-        while taken < len(self._terms) and not self._few_are_left(taken):
-            self._add_everywhere(taken)
-            taken += 1
-        chosen = np.flatnonzero(self._can_get_there(taken))
-        reached = self._sums[chosen]
-        for place in range(taken, len(self._terms)):
-            self._add(place, chosen, reached)
-            self._bar = max(self._bar, kth_highest(reached, self._k))
-            keep = reached >= self._bar * SLACK - self._rest[place + 1]
-            chosen, reached = chosen[keep], reached[keep]
-        return chosen, reached.astype(np.float32)
 
-    def _can_get_there(self, place: int) -> NDArray[np.bool_]:
-        lowest = self._bar * SLACK - self._rest[place]
-        return self._sums >= lowest if lowest > 0 else self._sums > 0
-
-    def _few_are_left(self, place: int) -> bool:
-        """Whether looking the next term up is cheaper than adding it to every document with it."""
-        if self._rest[place] >= self._bar * SLACK:
-            return False
-        few = len(self._terms[place].documents) / LOOK_UP
-        return int(np.count_nonzero(self._can_get_there(place))) <= few
-
-    def _add_everywhere(self, place: int) -> None:
-        term = self._terms[place]
-        documents = term.documents.astype(np.intp)
-        raised = self._sums[documents]
-        raised += self._saturation.scores(term.codes, term.weight)
-        self._sums[documents] = raised
-        high = np.flatnonzero(raised > self._level)
-        wanted = PROBES * self._k
-        if len(high) > wanted:
-            high = high[np.argpartition(raised[high], len(high) - wanted)[-wanted:]]
-        self._level = max(self._level, kth_highest(raised[high], self._k))
-        self._bar = max(self._bar, self._level)
-        few_terms = len(self._terms) - place <= FEW_TERMS
-        if few_terms and self._left[place + 1] > MANY and len(high) >= self._k:
-            self._probe(place + 1, np.sort(documents[high]))
-
-    def _probe(self, start: int, chosen: NDArray[np.int64]) -> None:
-        """Raises the bar to what the chosen documents reach with the terms from `start` on."""
-        reached = self._sums[chosen]
-        for place in range(start, len(self._terms)):
-            self._add(place, chosen, reached)
-        self._bar = max(self._bar, kth_highest(reached, self._k))
-
-    def _add(self, place: int, chosen: NDArray[np.int64], reached: NDArray[np.float64]) -> None:
-        """Adds the term's score to those of the chosen documents, given in ascending order."""
-        term = self._terms[place]
-        places = np.searchsorted(term.documents, chosen.astype(np.int32))
-        hits = np.flatnonzero(term.documents.take(places, mode="clip") == chosen)
-        reached[hits] += score(self._saturation(term.codes[places[hits]]), term.weight)
+def _add_exactly(
+    terms: Sequence[QueryTerm], chosen: NDArray[np.int64], saturation: Saturation
+) -> NDArray[np.float64]:
+    """The sums of the chosen documents, given in ascending order."""
+    sums = np.zeros(len(chosen), dtype=np.float64)
+    numbers = chosen.astype(np.int32)
+    for term in terms:
+        places = np.searchsorted(term.documents, numbers)
+        hits = np.flatnonzero(term.documents.take(places, mode="clip") == numbers)
+        sums[hits] += score(saturation(term.codes[places[hits]]), term.weight)
+    return sums
 
 
 def kth_highest(values: NDArray[np.floating], k: int) -> float:

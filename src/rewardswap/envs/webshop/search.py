@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from rewardswap.envs.webshop.analyzer import analyze
 from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency, score
+from rewardswap.envs.webshop.frequent import FrequentTerms
 from rewardswap.envs.webshop.index_file import read_arrays, write_arrays
 from rewardswap.envs.webshop.postings import Collector, Postings
 from rewardswap.envs.webshop.ranking import QueryTerm, kth_highest, rank
 from rewardswap.envs.webshop.strings import SortedStrings
 
-VERSION = 1
+VERSION = 2
 """To be raised with every change of the analysis, the scores or the arrays in the file."""
 Documents = Iterable[tuple[str, str]]
 
@@ -81,6 +82,7 @@ class SearchIndex:
             documents=arrays["documents"],
             codes=arrays["codes"],
             peaks=arrays["peaks"],
+            frequent=FrequentTerms(arrays["frequent_terms"], arrays["frequent_parts"]),
             filled=int(filled),
             mean_length=mean_length,
         )
@@ -100,6 +102,8 @@ class SearchIndex:
             "documents": postings.documents,
             "codes": postings.codes,
             "peaks": postings.peaks,
+            "frequent_terms": postings.frequent.terms,
+            "frequent_parts": postings.frequent.parts,
         }
         write_arrays(path, _facts(self.fingerprint), arrays)
 
@@ -126,7 +130,8 @@ class SearchIndex:
                 idf = inverse_document_frequency(postings.filled, len(documents))
                 weight = np.float32(times) * idf
                 most = score(postings.peaks[number : number + 1], weight).item()
-                yield QueryTerm(documents, codes, weight, most)
+                parts = postings.frequent.find(number)
+                yield QueryTerm(documents, codes, parts, weight, most)
 
 
 def fingerprint_of(documents: Documents) -> str:
