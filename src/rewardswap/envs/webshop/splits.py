@@ -58,8 +58,8 @@ def split_by_product(goals: Sequence[Goal], numbers: Numbers) -> dict[str, Numbe
     if empty:
         products = len({goal["asin"] for goal in goals})
         raise ValueError(
-            f"the {products} products with goals leave split {empty[0]!r} empty; take a catalogue "
-            "with more products (40 nearly always fill all three splits)"
+            f"split {empty[0]!r} is empty: the goals are on too few products ({products}); take a "
+            "catalogue with more (40 products with goals nearly always fill all three splits)"
         )
     return splits
 
