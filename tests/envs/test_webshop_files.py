@@ -19,6 +19,7 @@ from small_shop import (
 )
 
 from rewardswap.envs.webshop import Catalogue, TextShop, load_catalogue
+from rewardswap.envs.webshop.files import NOUNS_SOURCE
 from rewardswap.envs.webshop.reading import read_products
 
 
@@ -31,10 +32,10 @@ def write(path: Path, content: object) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def refused(folder: Path, path: str, *words: str, instructions: str = "synthetic") -> None:
+def refused(folder: Path, path: str, *words: str, **settings: str) -> None:
     """The error names the file, what is wrong, and a way out."""
     with pytest.raises(ValueError) as caught:
-        load_catalogue(folder, instructions=instructions)
+        load_catalogue(folder, **settings)
     message = str(caught.value)
     assert str(folder / path) in message
     for word in (*words, "; "):
@@ -87,6 +88,18 @@ def test_the_full_set_is_taken_where_there_is_no_small_one(folder: Path) -> None
     refused(folder, "", "has items_shuffle.json without items_ins_v2.json", "setup.sh")
     (folder / ATTRIBUTES).rename(folder / "items_ins_v2.json")
     assert len(load_catalogue(folder).products) == 12
+    refused(folder, "", "has none of items_shuffle_1000.json; get it", size="small")
+
+
+def test_a_folder_with_both_sets_needs_a_size(folder: Path) -> None:
+    write(folder / "items_shuffle.json", RECORDS[:5])
+    write(folder / "items_ins_v2.json", INSTRUCTIONS)
+    both = "has both items_shuffle_1000.json and items_shuffle.json; choose the size, small or full"
+    refused(folder, "", both)
+    sizes = {size: len(load_catalogue(folder, size=size).products) for size in ("small", "full")}
+    assert sizes == {"small": 12, "full": 5}
+    with pytest.raises((ValueError, TypeError), match="tiny"):
+        load_catalogue(folder, size="tiny")
 
 
 def test_human_goals(folder: Path) -> None:
@@ -207,9 +220,21 @@ def test_a_shop_without_instructions_is_refused(folder: Path) -> None:
 
 def test_nouns_must_be_there_for_every_product(folder: Path) -> None:
     write(folder / NOUNS, {**NAMES, SHIRT: "linen"})
-    refused(folder, NOUNS, f"no list of nouns for product '{SHIRT}'", "spaCy")
+    way_out = f"`rewardswap data prepare webshop --data {folder}`"
+    refused(folder, NOUNS, f"no list of nouns for product '{SHIRT}'", "spaCy", way_out)
+    (folder / NOUNS).unlink()
+    refused(folder, "", "has no name_nouns*.json", way_out)
+    write(folder / NOUNS, NAMES)
     write(folder / "name_nouns_other.json", NAMES)
     refused(folder, "", "has several name_nouns*.json (name_nouns_other.json, name_nouns_small")
+
+
+def test_where_the_nouns_are_from_is_said(folder: Path) -> None:
+    assert load_catalogue(folder).nouns_source == f"unknown ({NOUNS} does not say)"
+    write(folder / NOUNS, {NOUNS_SOURCE: "a person", **NAMES})
+    assert load_catalogue(folder).nouns_source == "a person"
+    write(folder / NOUNS, {NOUNS_SOURCE: ["a person"], **NAMES})
+    refused(folder, NOUNS, "'_source_of_nouns' is no text", "rewardswap data prepare")
 
 
 def test_instructions_of_an_unknown_kind_are_refused(folder: Path) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
 
+from rewardswap.envs.webshop.cache import open_index
 from rewardswap.envs.webshop.files import (
     HUMAN,
+    Size,
     find_nouns,
     find_set,
     read_nouns,
@@ -24,7 +26,6 @@ from rewardswap.envs.webshop.prices import draw_prices
 from rewardswap.envs.webshop.products import Product
 from rewardswap.envs.webshop.reading import product_from_upstream, read_products
 from rewardswap.envs.webshop.reward import purchase_reward
-from rewardswap.envs.webshop.search import SearchIndex
 
 Instructions = Literal["synthetic", "human"]
 """Whose instructions the goals are: made from a product's data, or written by people."""
@@ -52,11 +53,14 @@ class Catalogue:
         goals: Sequence[Goal],
         nouns: Mapping[str, Sequence[str]],
         engine: SearchEngine,
+        nouns_source: str = "unknown",
     ) -> None:
         self.products = products
         self.prices = prices
         """Dollars by asin."""
         self.goals = goals
+        self.nouns_source = nouns_source
+        """Program and model, with versions, that found the nouns of the products' names."""
         self._nouns = nouns
         self._engine = engine
 
@@ -86,21 +90,24 @@ def load_catalogue(
     seed: int = 0,
     upstream_draw: bool = False,
     instructions: Instructions = "synthetic",
+    size: Size = "auto",
+    cache: Path | str | None = None,
 ) -> Catalogue:
     """The catalogue of WebShop's folder data/, with a table of nouns (name_nouns*.json) beside it.
 
-    It takes the small set if the folder has both. Prices and limits are drawn with `seed`;
-    `upstream_draw` throws one draw away first, as the original does where it fixes its seed.
-    Raises ValueError naming the path for files that are missing, cut or wrong, and for a set
-    without instructions.
+    Prices and limits are drawn with `seed`; `upstream_draw` throws one draw away first, as the
+    original does where it fixes its seed. A folder that has both the small and the full set needs
+    `size`. The search index of a large set is kept in the folder `cache`, see `cache_folder`; "off"
+    keeps none. Raises ValueError naming the path for files that are missing, cut or wrong, and for
+    a set without instructions.
     """
     if instructions not in ("synthetic", "human"):
         raise ValueError(f"unknown instructions {instructions!r}, expected 'synthetic' or 'human'")
     folder = Path(folder)
-    items_path, attributes_path = find_set(folder)
+    items_path, attributes_path = find_set(folder, size)
     table = read_table(attributes_path)
     products = read_products(read_records(items_path), table, items_path, attributes_path)
-    nouns = read_nouns(find_nouns(folder), list(products))
+    nouns, nouns_source = read_nouns(find_nouns(folder), products)
     random = Random(seed)
     if upstream_draw:
         random.randint(0, 999999)
@@ -118,5 +125,5 @@ def load_catalogue(
             f"{items_path.name}; the two files must be of the same set"
         )
     Random(SHUFFLE_SEED).shuffle(goals)
-    engine = SearchIndex.build((asin, product.contents) for asin, product in products.items())
-    return Catalogue(products, prices, goals, nouns, engine)
+    engine = open_index(products, items_path, cache)
+    return Catalogue(products, prices, goals, nouns, engine, nouns_source)

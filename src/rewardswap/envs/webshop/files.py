@@ -1,15 +1,15 @@
 """Reading WebShop's JSON files: every fault is a ValueError with the path and the way out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeGuard
+from typing import Literal, NamedTuple, TypeGuard, get_args
 
-ITEMS = ("items_shuffle_1000.json", "items_shuffle.json")
-"""Products: the small set's file name, then the full set's."""
-
-ATTRIBUTES = ("items_ins_v2_1000.json", "items_ins_v2.json")
-"""Attributes and synthetic instructions by asin, in the order of ITEMS."""
+SETS = {
+    "small": ("items_shuffle_1000.json", "items_ins_v2_1000.json"),
+    "full": ("items_shuffle.json", "items_ins_v2.json"),
+}
+"""By size: products, and attributes with synthetic instructions by asin."""
 
 HUMAN = "items_human_ins.json"
 """Human instructions by asin."""
@@ -17,12 +17,23 @@ HUMAN = "items_human_ins.json"
 NOUNS = "name_nouns*.json"
 """Nouns of every product's name by asin."""
 
+NOUNS_SOURCE = "_source_of_nouns"
+"""Key beside the asins, and longer than any, under which such a file says what made it (ours)."""
+
 SET_UP = "get it with WebShop's own setup.sh, which fills the folder data/"
 COPY = "copy the file again or delete it and run WebShop's setup.sh once more"
-MAKE_NOUNS = (
-    'write {"<asin>": [lower-cased tokens of the name that spaCy\'s small English model tags NOUN '
-    "or PROPN, duplicates kept]} for every product of the folder as name_nouns.json beside it"
-)
+
+Size = Literal["auto", "small", "full"]
+"""Which set of products: of 1,000, of all, or `auto`: the one that is there."""
+
+
+class NounTable(NamedTuple):
+    """Nouns of products' names and what found them."""
+
+    nouns: dict[str, tuple[str, ...]]
+    """By asin."""
+    source: str
+    """Program and model with their versions; "unknown" where the file does not say."""
 
 
 def read_json(path: Path) -> object:
@@ -73,37 +84,54 @@ def is_strings(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def find_set(folder: Path) -> tuple[Path, Path]:
-    """Paths of products and attributes: the small set if the folder has it, else the full one.
+def find_set(folder: Path, size: Size = "auto") -> tuple[Path, Path]:
+    """Paths of the products and attributes of the set of this size.
 
-    Raises ValueError if the folder has neither, or products without their attributes.
+    Raises ValueError if the folder lacks it or has products without their attributes, and with
+    `auto` if it has both sets: which one is taken decides every number.
     """
-    for items, attributes in zip(ITEMS, ATTRIBUTES, strict=True):
-        if (folder / items).is_file():
-            if not (folder / attributes).is_file():
-                raise ValueError(f"{folder}: has {items} without {attributes}; {SET_UP}")
-            return folder / items, folder / attributes
-    raise ValueError(f"{folder}: has none of {', '.join(ITEMS)}; {SET_UP}")
+    if size not in get_args(Size):
+        raise ValueError(f"unknown size {size!r}, expected one of {', '.join(get_args(Size))}")
+    wanted = list(SETS.values()) if size == "auto" else [SETS[size]]
+    found = [names for names in wanted if (folder / names[0]).is_file()]
+    if not found:
+        raise ValueError(f"{folder}: has none of {', '.join(n for n, _ in wanted)}; {SET_UP}")
+    if len(found) > 1:
+        names = " and ".join(items for items, _ in found)
+        raise ValueError(f"{folder}: has both {names}; choose the size, small or full")
+    items, attributes = found[0]
+    if not (folder / attributes).is_file():
+        raise ValueError(f"{folder}: has {items} without {attributes}; {SET_UP}")
+    return folder / items, folder / attributes
 
 
 def find_nouns(folder: Path) -> Path:
     """Path of the one table of nouns; raises ValueError if there is none or more than one."""
     found = sorted(folder.glob(NOUNS))
     if not found:
-        raise ValueError(f"{folder}: has no {NOUNS}; {MAKE_NOUNS}")
+        raise ValueError(f"{folder}: has no {NOUNS}; {_make_nouns(folder)}")
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
         raise ValueError(f"{folder}: has several {NOUNS} ({names}); keep the one of its products")
     return found[0]
 
 
-def read_nouns(path: Path, asins: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Nouns by asin for the given products; raises ValueError if one has none of its own."""
+def read_nouns(path: Path, asins: Iterable[str]) -> NounTable:
+    """Nouns of the given products; raises ValueError if one has none of its own."""
     table = read_table(path)
     nouns: dict[str, tuple[str, ...]] = {}
     for asin in asins:
         words = table.get(asin)
         if not is_strings(words):
-            raise ValueError(f"{path}: has no list of nouns for product {asin!r}; {MAKE_NOUNS}")
+            raise ValueError(
+                f"{path}: has no list of nouns for product {asin!r}; {_make_nouns(path.parent)}"
+            )
         nouns[asin] = tuple(words)
-    return nouns
+    source = table.get(NOUNS_SOURCE, f"unknown ({path.name} does not say)")
+    if not isinstance(source, str):
+        raise ValueError(f"{path}: {NOUNS_SOURCE!r} is no text; {_make_nouns(path.parent)}")
+    return NounTable(nouns, source)
+
+
+def _make_nouns(folder: Path) -> str:
+    return f"make it with spaCy: `rewardswap data prepare webshop --data {folder}`"

@@ -52,4 +52,5 @@ class FrequentTerms:
         place = int(np.searchsorted(self.terms, term))
         if place == len(self.terms) or self.terms[place] != term:
             return None
-        return self.parts.reshape(len(self.terms), -1)[place]
+        size = len(self.parts) // len(self.terms)
+        return self.parts[place * size : (place + 1) * size]

@@ -51,26 +51,37 @@ class SearchIndex:
         return cls(table, postings, digest.text())
 
     @classmethod
-    def cached(cls, path: Path, documents: Callable[[], Documents]) -> "SearchIndex":
+    def cached(
+        cls,
+        path: Path,
+        documents: Callable[[], Documents],
+        shown: Callable[[], Documents] | None = None,
+    ) -> "SearchIndex":
         """From the file if it was made for these documents, else built and written to it.
 
-        A file that cannot be written is no error: the index is built again the next time.
+        `shown` gives the same documents where they are read to build, for a bar. A file that
+        cannot be written is a warning: the index is built again the next time.
         """
         index = cls.load(path, fingerprint_of(documents()))
         if index is None:
-            index = cls.build(documents())
+            index = cls.build((shown or documents)())
             try:
                 index.save(path)
             except OSError as error:
-                warnings.warn(f"the search index is not kept: {error}", stacklevel=2)
+                warnings.warn(
+                    f"the search index is not kept in {path} ({error.strerror or error}) and is "
+                    "built again at the next start; make room there, or set $REWARDSWAP_CACHE to "
+                    "another folder or to off",
+                    stacklevel=2,
+                )
         return index
 
     @classmethod
     def load(cls, path: Path, expected_fingerprint: str) -> "SearchIndex | None":
         """From a file, which stays mapped and is shared between processes.
 
-        None if the file is missing, cut short, of another version of this program or of Unicode, or
-        made for other documents: `build` then.
+        None if the file is missing, damaged, cut short, of another version of this program or of
+        Unicode, or made for other documents: `build` then.
         """
         arrays = read_arrays(path, _facts(expected_fingerprint))
         if arrays is None:
