@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rewardswap.cli import main
+from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.options import option_types
@@ -17,10 +18,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def known_keys() -> set[str]:
-    """Every key of `rewardswap train`, whatever the method."""
+    """Every key of `rewardswap train`, whatever the method and the environment."""
     run = replace(demo(), loop="on_policy")
     runs = [replace(run, method=kind()) for kind in METHODS.values()]
-    return {"--method"}.union(*(option_types(run) for run in runs))
+    runs += [replace(run, env=kind()) for kind in ENVIRONMENTS.values()]
+    return {"--method", "--env"}.union(*(option_types(run) for run in runs))
 
 
 def test_the_page_of_methods_is_what_the_command_prints(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from made import made_trajectory
-from rewardswap.evaluation import Evaluation, Panel, Tally, assert_disjoint
+from rewardswap.evaluation import Evaluation, OriginTally, Panel, Tally, assert_disjoint
 from rewardswap.types import Task
 
 TASKS = tuple(Task(name, family) for name, family in (("a", "x"), ("b", "x"), ("c", "y")))
@@ -25,6 +25,17 @@ def test_bad_panels() -> None:
     with pytest.raises(ValueError, match=r"2 of 3 tasks of split 's' .*such as b"):
         assert_disjoint(TASKS[1:], Panel("s", TASKS))
     assert_disjoint([Task("d", "x")], Panel("s", TASKS))
+
+
+def test_tasks_of_one_origin_are_not_trained_on_and_evaluated() -> None:
+    panel = Panel("s", (Task("a", "x", "B1"), Task("b", "x", "B2"), Task("c", "x")), (), "product")
+    training = [Task("d", "x", "B2"), Task("e", "x")]
+    with pytest.raises(ValueError, match=r"1 of 3 tasks of split 's' have a product .*such as B2"):
+        assert_disjoint(training, panel)
+    assert_disjoint(training, panel, may_share_origins=True)
+    assert_disjoint([Task("d", "x", "B3"), Task("e", "x")], panel)
+    with pytest.raises(ValueError, match="1 of 3 tasks of split 's' are also trained on"):
+        assert_disjoint([Task("a", "x", "B9")], panel, may_share_origins=True)
 
 
 def test_a_failed_episode_is_a_task_that_was_not_won() -> None:
@@ -47,3 +58,61 @@ def test_families_add_up_to_the_total() -> None:
     }
     assert sum(tally.tasks for tally in families.values()) == evaluation.total.tasks == 3
     assert evaluation.as_dict()["failed_episodes"] == 1
+
+
+def shop_evaluation() -> Evaluation:
+    """Three tasks on a mug (won, scored .5, failed), one on a shirt (won), one of no product."""
+    names = (("a", "mug"), ("b", "mug"), ("c", "mug"), ("d", "shirt"), ("e", ""))
+    tasks = [Task(name, "x", origin) for name, origin in names]
+    scores = {"a": 1.0, "b": 0.5, "d": 1.0, "e": 0.25}
+    played = [
+        replace(
+            made_trajectory(name, outcome=float(score == 1.0)),
+            task=next(task for task in tasks if task.id == name),
+            task_score=score,
+        )
+        for name, score in scores.items()
+    ]
+    return Evaluation(Panel("s", tuple(tasks), ("r",), "product"), 1.0, tuple(played), (tasks[2],))
+
+
+def test_a_failed_episode_has_score_zero() -> None:
+    # (1 + .5 + 0 + 1 + .25) / 5
+    assert shop_evaluation().total.task_score == 0.55
+    assert shop_evaluation().is_scored
+
+
+def test_every_origin_counts_the_same() -> None:
+    evaluation = shop_evaluation()
+    origins = evaluation.origins
+    assert origins is not None
+    # mug 1/3, shirt 1/1, and the task without a product 0/1
+    assert (origins.origins, origins.success) == (3, pytest.approx(4 / 9))
+    # s = .50918, t(.975, 2) = 4.30265: 4/9 +- 1.2649, cut to [0, 1]
+    assert origins.interval == (0.0, 1.0)
+    record = evaluation.as_dict()
+    assert record["per_origin"] == {
+        "origin": "product",
+        "origins": 3,
+        "success": pytest.approx(4 / 9),
+        "interval": (0.0, 1.0),
+    }
+    assert record["panel"]["remarks"] == ["r"]
+    assert (record["task_score"], record["families"]["x"]["task_score"]) == (0.55, 0.55)
+
+
+def test_the_interval_over_origins_by_hand() -> None:
+    # mean .5, s = .1, t(.975, 2) = 4.302653: .5 +- .248414
+    tally = OriginTally.of([0.4, 0.5, 0.6])
+    assert tally.interval == pytest.approx((0.251586, 0.748414), abs=1e-6)
+    assert OriginTally.of([0.5]).interval is None
+    assert OriginTally.of([1.0, 1.0]).interval is None
+
+
+def test_without_origins_nothing_is_said_of_them() -> None:
+    won = replace(made_trajectory("a", outcome=1.0), task=TASKS[0])
+    evaluation = Evaluation(Panel("s", TASKS[:1]), 1.0, (won,), ())
+    assert evaluation.origins is None
+    assert not evaluation.is_scored
+    assert evaluation.as_dict()["per_origin"] is None
+    assert evaluation.as_dict()["task_score"] == 1.0

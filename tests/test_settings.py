@@ -8,6 +8,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from rewardswap.configuration import Run
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.env_config.webshop import WebShop
 from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
@@ -76,6 +79,42 @@ def test_every_method_comes_back_from_its_file(kind: type[Method], tmp_path: Pat
         assert (type(back), back) == (kind, method)
 
 
+@pytest.mark.parametrize(
+    "env",
+    [
+        Alfworld(),
+        Alfworld("s", "t", 3, 4, "verl_agent", Path("games"), "short"),
+        Alfworld(generated_games=7, generated_seed=8),
+        WebShop(),
+        WebShop("s", "t", 3, 4, "verl_agent", seed=5, products=6, mode="text_rich"),
+        WebShop(data=Path("d"), upstream_draw=True, instructions="human", upstream_split=True),
+    ],
+    ids=str,
+)
+def test_every_environment_comes_back_from_its_file(env: EnvironmentConfig, tmp_path: Path) -> None:
+    write_run(Run("x", env=env), tmp_path / "config.toml")
+    back = read_run(tmp_path / "config.toml").env
+    assert (type(back), back) == (type(env), env)
+
+
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [
+        ("", Alfworld()),
+        ("[env]\nturn_limit = 3", Alfworld(turn_limit=3)),
+        ("[env]\nname = 'webshop'\nturn_limit = 3", WebShop(turn_limit=3)),
+        ("env = 'webshop'", WebShop()),
+        ("env = 'alfworld'", Alfworld()),
+    ],
+)
+def test_an_environment_without_a_name_is_alfworld(
+    text: str, env: EnvironmentConfig, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"recipe = 'x'\n{text}\n")
+    assert read_run(path).env == env
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_may_be_its_name_alone(name: str, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
@@ -117,6 +156,25 @@ def test_none_is_written_as_a_word(tmp_path: Path) -> None:
             "method.value_clip must be of type float, got 'non'",
         ),
         ("recipe = 'x'\n[reward.model]\nnoise = -1.0", "reward.model.noise is -1.0"),
+        ("recipe = 'x'\nenv = 'webshap'", "unknown environment 'webshap'; did you mean 'webshop'"),
+        ("recipe = 'x'\nenv = 3", "env must be a table of settings"),
+        ("recipe = 'x'\n[env]\nname = 3", "unknown environment '3'"),
+        (
+            "recipe = 'x'\n[env]\nevaluation_games = 3",
+            "env: unknown key 'evaluation_games'; did you mean 'evaluation_tasks'",
+        ),
+        (
+            "recipe = 'x'\n[env]\nname = 'webshop'\ngenerated_games = 3",
+            "env: unknown key 'generated_games'",
+        ),
+        (
+            "recipe = 'x'\n[env]\nname = 'webshop'\nupstream_draw = true",
+            "env.upstream_draw does nothing without a folder in env.data",
+        ),
+        (
+            "recipe = 'x'\nenv = 'webshop'\n[policy]\nmodel = 'base-agent'",
+            "'base-agent' is the small agent of alfworld",
+        ),
         ("seed = 3", "recipe"),
         ("recipe = ", "not a TOML file"),
         ("recipe = 'x'\n[policy]\nbetas = [0.1]", "betas must be of type"),

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardswap.statistics import difference_interval, wilson_interval
+from rewardswap.statistics import difference_interval, mean_interval, wilson_interval
 
 
 def test_wilson_interval_of_eight_in_ten() -> None:
@@ -62,3 +62,17 @@ def test_difference_interval_turns_around_with_its_arguments() -> None:
     before, after = (0.3, (0.25, 0.4)), (0.8, (0.7, 0.85))
     low, high = difference_interval(*before, *after)
     assert difference_interval(*after, *before) == pytest.approx((-high, -low))
+
+
+def test_mean_interval_by_hand() -> None:
+    # m = 2, s = 1, t(.975, 2) = 4.302653: 4.302653/√3 = 2.484138
+    assert mean_interval([3.0, 1.0, 2.0]) == pytest.approx((2 - 2.484138, 2 + 2.484138), abs=1e-6)
+    # m = .5, s = √.5, t(.975, 1) = 12.706205: 12.706205 · √.5/√2 = 6.353102
+    assert mean_interval([0.0, 1.0]) == pytest.approx((0.5 - 6.353102, 0.5 + 6.353102), abs=1e-6)
+    # t(.75, 2) = .816497
+    assert mean_interval([1.0, 2.0, 3.0], 0.5) == pytest.approx((1.528595, 2.471405), abs=1e-6)
+
+
+@pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5, 0.5]])
+def test_values_that_do_not_differ_have_no_interval(values: list[float]) -> None:
+    assert mean_interval(values) is None

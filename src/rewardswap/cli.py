@@ -117,7 +117,7 @@ def evaluate(words: list[str], console: Console) -> None:
     start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
     run = parse(EvaluationRun, start, rest, "rewardswap eval")
     refuse_named({"in an evaluation": ["env.train-split"], **_idle_in(run.env)}, rest)
-    from rewardswap.screen import evaluation_table
+    from rewardswap.screen import evaluation_table, print_remarks
     from rewardswap.stage import make_stage
 
     if not 0 <= run.temperature < float("inf"):
@@ -133,6 +133,7 @@ def evaluate(words: list[str], console: Console) -> None:
             action_tokens=run.action_tokens,
         )
     )
+    print_remarks(console, stage.panel.remarks)
     evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
     console.print(evaluation_table(stage.model, evaluation))
     if run.output is not None:

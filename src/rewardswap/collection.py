@@ -81,6 +81,7 @@ def rollout_metrics(groups: Sequence[Group]) -> Metrics:
     return {
         "success": sum(t.success for t in trajectories) / count,
         "outcome_mean": sum(t.outcome for t in trajectories) / count,
+        "task_score_mean": sum(t.task_score for t in trajectories) / count,
         "turns_mean": len(turns) / count,
         "invalid_rate": sum(not turn.valid for turn in turns) / turn_count,
         "truncated_rate": sum(turn.truncated for turn in turns) / turn_count,

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
-from rewardswap.statistics import wilson_interval
+from rewardswap.statistics import Interval, mean_interval, wilson_interval
 from rewardswap.types import Task, Trajectory
 
 
@@ -15,6 +16,10 @@ class Panel:
 
     split: str
     tasks: tuple[Task, ...]
+    remarks: tuple[str, ...] = ()
+    """What a reader of results on the split must know, a sentence each."""
+    origin: str = "origin"
+    """What a task's origin is called."""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -29,23 +34,44 @@ class Panel:
         return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
-def assert_disjoint(training: Sequence[Task], panel: Panel) -> None:
-    """Raise ValueError if a task is trained on and evaluated on."""
-    shared = {task.id for task in training} & {task.id for task in panel.tasks}
+def assert_disjoint(
+    training: Sequence[Task], panel: Panel, *, may_share_origins: bool = False
+) -> None:
+    """Raise ValueError if a task is trained on and evaluated on, or another one of its origin.
+
+    `may_share_origins` is for splits that are known to do the latter.
+    """
+    _refuse_shared([task.id for task in training], [task.id for task in panel.tasks], panel, "are")
+    if not may_share_origins:
+        _refuse_shared(
+            [task.origin for task in training if task.origin],
+            [task.origin for task in panel.tasks if task.origin],
+            panel,
+            f"have a {panel.origin} of which other tasks are",
+        )
+
+
+def _refuse_shared(
+    trained: Sequence[str], evaluated: Sequence[str], panel: Panel, what: str
+) -> None:
+    known = set(trained)
+    shared = [name for name in evaluated if name in known]
     if shared:
         raise ValueError(
-            f"{len(shared)} of {len(panel.tasks)} tasks of split {panel.split!r} are also trained "
-            f"on, such as {min(shared)}; choose another `env.split` or `env.train_split`"
+            f"{len(shared)} of {len(panel.tasks)} tasks of split {panel.split!r} {what} also "
+            f"trained on, such as {min(shared)}; choose another `env.split` or `env.train_split`"
         )
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Success on some tasks, with its 95 % Wilson interval."""
+    """Success on some tasks, with its 95 % Wilson interval; failed episodes have score 0."""
 
     tasks: int
     success: float
-    interval: tuple[float, float]
+    interval: Interval
+    task_score: float
+    """Mean of the benchmark's own score, in [0, 1]."""
     mean_turns: float
     invalid_action_rate: float
 
@@ -59,9 +85,30 @@ class Tally:
             tasks=tasks,
             success=wins / tasks,
             interval=wilson_interval(wins, tasks),
+            task_score=sum(trajectory.task_score for trajectory in trajectories) / tasks,
             mean_turns=len(turns) / max(1, len(trajectories)),
             invalid_action_rate=sum(not turn.valid for turn in turns) / max(1, len(turns)),
         )
+
+
+@dataclass(frozen=True)
+class OriginTally:
+    """Success where every origin counts the same, however many tasks were made from it."""
+
+    origins: int
+    success: float
+    """Mean over origins of the success on an origin's tasks."""
+    interval: Interval | None
+    """95 % interval of that mean, Student's t over origins, cut to [0, 1]; none for a single
+    origin, or where all have the same success."""
+
+    @staticmethod
+    def of(successes: Sequence[float]) -> "OriginTally":
+        """The tally of the success of each origin."""
+        interval = mean_interval(successes)
+        if interval is not None:
+            interval = max(0.0, interval[0]), min(1.0, interval[1])
+        return OriginTally(len(successes), fmean(successes), interval)
 
 
 @dataclass(frozen=True)
@@ -90,29 +137,46 @@ class Evaluation:
             for name in names
         }
 
+    @property
+    def origins(self) -> OriginTally | None:
+        """Success per origin, failed episodes not won; none where no task has an origin.
+
+        A task without one among others that have some is an origin of its own.
+        """
+        if not any(task.origin for task in self.panel.tasks):
+            return None
+        won: dict[str, list[float]] = {}
+        for trajectory in self.trajectories:
+            won.setdefault(_origin(trajectory.task), []).append(float(trajectory.success))
+        for task in self.failures:
+            won.setdefault(_origin(task), []).append(0.0)
+        return OriginTally.of([fmean(won[origin]) for origin in sorted(won)])
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the benchmark's own score says something else than the outcome."""
+        return any(t.task_score != t.outcome for t in self.trajectories)
+
     def as_dict(self) -> dict[str, Any]:
         """The record that is written into the run folder."""
-        total = self.total
+        total, origins = asdict(self.total), self.origins
+        del total["tasks"]
         return {
             "panel": {
                 "split": self.panel.split,
                 "tasks": len(self.panel.tasks),
                 "hash": self.panel.hash,
+                "remarks": list(self.panel.remarks),
             },
             "temperature": self.temperature,
-            "success": total.success,
-            "interval": list(total.interval),
-            "mean_turns": total.mean_turns,
-            "invalid_action_rate": total.invalid_action_rate,
+            **total,
             "failed_episodes": len(self.failures),
-            "families": {
-                name: {
-                    "tasks": tally.tasks,
-                    "success": tally.success,
-                    "interval": list(tally.interval),
-                    "mean_turns": tally.mean_turns,
-                    "invalid_action_rate": tally.invalid_action_rate,
-                }
-                for name, tally in self.families.items()
-            },
+            "per_origin": None
+            if origins is None
+            else {"origin": self.panel.origin, **asdict(origins)},
+            "families": {name: asdict(tally) for name, tally in self.families.items()},
         }
+
+
+def _origin(task: Task) -> str:
+    return task.origin or task.id

@@ -1,6 +1,6 @@
 """What a person sees while a run goes on: a bar, a line per update, tables of success."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rewardswap.evaluation import Evaluation, Panel, Tally
 from rewardswap.methods import method_name
 from rewardswap.models.learner import Metrics
 from rewardswap.rewards.quality import ProcessRewardQuality
+from rewardswap.statistics import Interval
 from rewardswap.trainer import Phase
 from rewardswap.types import Trajectory
 
@@ -39,8 +40,15 @@ class Screen:
         self._unit, self._total = "update", 0
         self._header_due = True
 
-    def start(self, run: Run, folder: Path, panel: Panel, training_tasks: int) -> None:
-        """Say what is about to happen."""
+    def start(
+        self,
+        run: Run,
+        folder: Path,
+        panel: Panel,
+        training_tasks: int,
+        remarks: Iterable[str] = (),
+    ) -> None:
+        """Say what is about to happen, and what a reader of its numbers must know."""
         self._unit = "update" if run.budget_unit == "agent_updates" else run.budget_unit
         self._total = run.budget
         unit = run.budget_unit.replace("_", " ")
@@ -50,6 +58,7 @@ class Screen:
             f"{training_tasks} tasks to learn from, {len(panel.tasks)} held out "
             f"({panel.split}, panel {panel.hash}); record in {folder}"
         )
+        print_remarks(self.console, remarks)
 
     def collected(self, trajectories: Sequence[Trajectory]) -> None:
         """Say on what the process reward model is fitted."""
@@ -139,25 +148,40 @@ def _percent(tally: Tally) -> str:
     return f"{tally.success:.1%} [{low:.1%}, {high:.1%}]"
 
 
+def print_remarks(console: Console, remarks: Iterable[str]) -> None:
+    """What a reader of results must know, each sentence once."""
+    for remark in dict.fromkeys(remarks):
+        console.print(remark, highlight=False, markup=False)
+
+
 def evaluation_table(title: str, evaluation: Evaluation) -> Table:
-    """Success with its Wilson interval, per kind of task and in all."""
+    """Success with its interval, per kind of task, in all and per origin; scores where there are.
+
+    Intervals are Wilson's over tasks, the one per origin is Student's t over origins.
+    """
+    scored, origins, panel = evaluation.is_scored, evaluation.origins, evaluation.panel
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.caption = (
-        f"split {evaluation.panel.split}, panel {evaluation.panel.hash}, temperature "
+        f"split {panel.split}, panel {panel.hash}, temperature "
         f"{evaluation.temperature:g}, 95 % Wilson intervals"
     )
     table.add_column("task type")
-    for name in ("tasks", "success", "interval", "mean turns", "invalid actions"):
+    score = ("score",) if scored else ()
+    for name in ("tasks", "success", "interval", *score, "mean turns", "invalid actions"):
         table.add_column(name, justify="right")
-    rows = [*evaluation.families.items(), ("all", evaluation.total)]
-    for name, tally in rows:
-        table.add_row(
-            name,
-            str(tally.tasks),
-            f"{tally.success:.1%}",
-            f"{tally.interval[0]:.1%} - {tally.interval[1]:.1%}",
-            f"{tally.mean_turns:.1f}",
-            f"{tally.invalid_action_rate:.1%}",
-            style="bold" if name == "all" else "",
+    for name, tally in [*evaluation.families.items(), ("all", evaluation.total)]:
+        cells = [str(tally.tasks), f"{tally.success:.1%}", _range(tally.interval)]
+        cells += [f"{tally.task_score:.3f}"] if scored else []
+        cells += [f"{tally.mean_turns:.1f}", f"{tally.invalid_action_rate:.1%}"]
+        table.add_row(name, *cells, style="bold" if name == "all" else "")
+    if origins is not None:
+        cells = [f"{origins.success:.1%}", _range(origins.interval)]
+        table.add_row(f"per {panel.origin} ({origins.origins})", "", *cells)
+        table.caption += (
+            f"; per {panel.origin}: every {panel.origin} counts the same, Student's t interval"
         )
     return table
+
+
+def _range(interval: Interval | None) -> str:
+    return "-" if interval is None else f"{interval[0]:.1%} - {interval[1]:.1%}"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,14 @@ class Training:
         )
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
         self.run = run = _resolved(run, self.stage, output)
-        self.tasks = self.stage.world.tasks(run.env.train_split)
-        assert_disjoint(self.tasks, self.stage.panel)
+        world, panel = self.stage.world, self.stage.panel
+        self.tasks = world.tasks(run.env.train_split)
+        assert_disjoint(self.tasks, panel, may_share_origins=run.env.shares_origins)
+        self.remarks = {
+            run.env.train_split: world.remarks(run.env.train_split),
+            panel.split: panel.remarks,
+        }
+        """What a reader of the run must know of its splits."""
         self.algorithm, self.explorer_algorithm = _algorithms(run)
         model = self.stage.language_model.model
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
@@ -85,7 +92,9 @@ class Training:
         run, folder = self.run, self.folder
         write_run(run, folder.path / "config.toml")
         folder.write_environment()
-        screen.start(run, folder.path, self.stage.panel, len(self.tasks))
+        folder.write("remarks.json", {split: list(said) for split, said in self.remarks.items()})
+        remarks = chain.from_iterable(self.remarks.values())
+        screen.start(run, folder.path, self.stage.panel, len(self.tasks), remarks)
         before = self.stage.evaluate(run.seed, run.evaluation_temperature)
         screen.evaluated("before", before)
         dense = self._dense_reward(screen)
@@ -275,8 +284,10 @@ def _summary(
         "panel_hash": before.panel.hash,
         "success_before": before.total.success,
         "success_before_interval": list(before.total.interval),
+        "task_score_before": before.total.task_score,
         "success_after": after.total.success,
         "success_after_interval": list(after.total.interval),
+        "task_score_after": after.total.task_score,
         "seconds": seconds,
         "agent_updates": trainer.agent_updates,
         "all_updates": trainer.counters["all_updates"],

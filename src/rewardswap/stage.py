@@ -8,10 +8,10 @@ from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model
-from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.prompting import Context, make_context
 from rewardswap.task_stream import derived_seed
 
 
@@ -27,7 +27,7 @@ class Stage:
     panel: Panel
     language_model: LanguageModel
     engine: HuggingFaceEngine
-    context: ChatContext
+    context: Context
     sampling: SamplingParams
 
     def play(
@@ -72,7 +72,12 @@ def make_stage(
     language_model = load_language_model(model, device)
     world = env.world(language_model.wording)
     tasks = world.tasks(env.panel_split)
-    panel = Panel(env.panel_split, tuple(tasks[: env.evaluation_tasks]))
+    panel = Panel(
+        env.panel_split,
+        tuple(tasks[: env.evaluation_tasks]),
+        tuple(world.remarks(env.panel_split)),
+        env.origin,
+    )
     if env.evaluation_tasks is not None and len(panel.tasks) < env.evaluation_tasks:
         raise ValueError(
             f"env.evaluation_tasks is {env.evaluation_tasks}, but split {env.panel_split!r} has "
@@ -95,8 +100,8 @@ def make_stage(
         panel=panel,
         language_model=language_model,
         engine=engine,
-        context=ChatContext(
-            language_model.tokenizer, world.instructions, language_model.end_token_ids
+        context=make_context(
+            language_model.tokenizer, world, env.prompt, language_model.end_token_ids
         ),
         sampling=sampling,
     )

@@ -1,8 +1,11 @@
-"""Intervals of success rates."""
+"""Intervals of success rates and of means."""
 
+from collections.abc import Sequence
 from math import sqrt
+from statistics import fmean, stdev
 
 from scipy.stats import binomtest
+from scipy.stats import t as student
 
 Interval = tuple[float, float]
 """Lower and upper end."""
@@ -23,10 +26,24 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> In
     return float(interval.low), float(interval.high)
 
 
+def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Student's t interval of the mean of independent values.
+
+    m ± t_(1+confidence)/2,n-1 · s/√n. None where it says nothing: for fewer than two values, or
+    values that are all equal.
+    """
+    if len(set(values)) < 2:
+        return None
+    mean = fmean(values)
+    quantile = float(student.ppf((1 + confidence) / 2, len(values) - 1))
+    reach = quantile * stdev(values) / sqrt(len(values))
+    return mean - reach, mean + reach
+
+
 def difference_interval(
     before: float, before_interval: Interval, after: float, after_interval: Interval
 ) -> Interval:
-    """Interval of `after - before`, from the Wilson intervals of the two rates.
+    """Interval of `after - before`, from the intervals of the two rates.
 
     d - √((a - a_low)² + (b_high - b)²), d + √((a_high - a)² + (b - b_low)²): Newcombe 1998,
     method 10, for independent samples. Rates of the same tasks are usually positively

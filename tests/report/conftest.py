@@ -123,6 +123,7 @@ def make_run(folder: Path) -> Path:
             "started": "2026-10-02T09:31:04Z",
         },
         "summary.json": {"environment_steps": 1500, "seconds": 512.4, "agent_updates": 6},
+        "remarks.json": {"fresh": ["2 tasks left out"], "train": ["2 tasks left out"]},
         "evaluation-before.json": evaluation(0),
         "evaluation-after.json": evaluation(1),
         "prm.json": {

@@ -94,6 +94,36 @@ def test_families_have_their_rates_and_differences(whole: Structure) -> None:
     assert "31.0 % of the actions not admitted" in text
 
 
+def test_remarks_on_the_splits_are_told_once(whole: Structure) -> None:
+    assert whole.text.count("2 tasks left out") == 1
+
+
+def test_scores_and_products_are_told_where_there_are_any(
+    run_folder: Path, whole: Structure
+) -> None:
+    for when, success, score in (("before", 0.25, 0.3), ("after", 0.5, 0.7)):
+        path = run_folder / f"evaluation-{when}.json"
+        document = json.loads(path.read_text())
+        interval = [success - 0.1, success + 0.1]
+        document |= {
+            "task_score": score,
+            "per_origin": {
+                "origin": "product",
+                "origins": 4,
+                "success": success,
+                "interval": interval,
+            },
+        }
+        path.write_text(json.dumps(document))
+    text = structure_of(run_folder).text
+    assert "0.300 → 0.700 14.5 → 8.5 per product 4 products 25.0 % 15.0 to 35.0" in text
+    # .5 - .25 with arms of .1 on all sides: √.02 = .1414
+    assert "50.0 % 40.0 to 60.0 +25.0 +10.9 to +39.1 – → – – → –" in text
+    assert "Student’s t" in text and "Score: the benchmark’s own" in text
+    for word in ("per product", "Student’s t", "Score: the benchmark’s own"):
+        assert word not in whole.text
+
+
 def test_a_turn_counter_is_called_one(whole: Structure) -> None:
     text = whole.text
     # (200 · .51 + 100 · .47)/300 = .4967
@@ -172,7 +202,7 @@ def test_an_interrupted_run_says_what_it_lacks(run_folder: Path) -> None:
     found = structure_of(run_folder)
     assert "metrics.jsonl is cut in the middle of its last line (line 17)" in found.text
     for name in (
-        "config.toml", "environment.json", "summary.json", "evaluation-before.json",
+        "config.toml", "environment.json", "remarks.json", "summary.json", "evaluation-before.json",
         "evaluation-after.json", "prm.json", "trajectories/before.jsonl",
         "trajectories/after.jsonl", "trajectories/train.jsonl",
     ):  # fmt: skip

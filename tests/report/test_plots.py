@@ -38,3 +38,11 @@ def test_the_dense_reward_goes_by_the_name_that_the_run_gave_it() -> None:
         ("process_reward_mean",),
     ]
     assert large_curves(METRICS)[2].keys == ("dense_reward_mean",)
+
+
+def test_a_score_that_differs_from_the_outcome_has_curves_of_its_own() -> None:
+    same = [{"phase": "learn", "update": 1, "outcome_mean": 0.5, "task_score_mean": 0.5}]
+    other = [*same, {"phase": "learn", "update": 2, "outcome_mean": 0.5, "task_score_mean": 0.6}]
+    evaluated = [*same, {"phase": "evaluate", "update": 1, "task_score_mean": 0.6}]
+    for rows, scored in ((same, False), (other, True), (evaluated, False)):
+        assert (("task_score_mean",) in [curve.keys for curve in large_curves(rows)]) == scored

@@ -9,7 +9,9 @@ from rewardswap.report.tables import (
     duration,
     estimate,
     family_rows,
+    has_scores,
     headline,
+    origin_row,
     plain,
 )
 
@@ -39,11 +41,29 @@ def test_a_family_seen_only_once_keeps_its_row() -> None:
     before = {"success": 0.1, "families": {"old": {"tasks": 5, "success": 0.2}}}
     after = {"success": 0.4, "families": {"new": {"tasks": 6, "success": 0.5}}}
     new, old, everything = family_rows(before, after)
-    assert (new.name, new.tasks, new.before, new.difference) == ("new", 6, None, None)
-    assert (old.name, old.tasks, old.after) == ("old", 5, None)
+    assert (new.name, new.size, new.before, new.difference) == ("new", "6 tasks", None, None)
+    assert (old.name, old.size, old.after) == ("old", "5 tasks", None)
     assert everything.difference is not None
     assert everything.difference.value == pytest.approx(0.3)
-    assert everything.tasks is None
+    assert everything.size is None
+
+
+def test_a_score_is_shown_only_where_it_says_something_else() -> None:
+    won = {"success": 0.5, "task_score": 0.5, "families": {"x": {"success": 0.5}}}
+    assert not has_scores(family_rows(won, won))
+    assert not has_scores(family_rows({"success": 0.5, "families": {"x": {}}}, None))
+    scored = family_rows(None, {**won, "task_score": 0.625})
+    assert has_scores(scored)
+    assert (scored[-1].score_before, scored[-1].score_after) == (None, 0.625)
+
+
+def test_the_row_per_origin() -> None:
+    assert origin_row({"per_origin": None}, None) is None
+    after = {"per_origin": {"origin": "product", "origins": 3, "success": 0.5, "interval": [0, 1]}}
+    row = origin_row({"per_origin": None}, after)
+    assert row is not None
+    assert (row.name, row.size, row.before) == ("per product", "3 products", None)
+    assert row.after == Estimate(0.5, (0.0, 1.0))
 
 
 def test_values_are_written_for_readers() -> None:

@@ -21,7 +21,9 @@ from rewardswap.report.tables import (
     facts,
     family_rows,
     flat,
+    has_scores,
     headline,
+    origin_row,
     panel_in_words,
 )
 
@@ -49,6 +51,7 @@ def render(record: RunRecord) -> str:
     metrics = with_evaluations(record)
     curves = {curve: curve_plot(metrics, curve) for curve in large_curves(metrics)}
     small = {curve.title: curve_plot(metrics, curve) for curve in SMALL}
+    families = family_rows(record.before, record.after)
     liked = record.liked_failure
     learned = series(metrics, "agent", "update", "success")
     return (
@@ -66,7 +69,9 @@ def render(record: RunRecord) -> str:
             roles=[role for role in PHASES_OF if series(metrics, role, "update", "update")],
             window=running_window(sum(map(len, learned))),
             small=[plot for plot in small.values() if plot],
-            families=family_rows(record.before, record.after),
+            families=families,
+            scored=has_scores(families),
+            origins=origin_row(record.before, record.after),
             quality=quality,
             quality_plot=process_reward_plot(quality.turns) if quality else None,
             pairs=choose_pairs(record),

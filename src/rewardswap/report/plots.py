@@ -72,9 +72,12 @@ DENSE_REWARDS = ("dense_reward_mean", "process_reward_mean", "progress_reward_me
 
 
 def large_curves(metrics: Sequence[Json]) -> list[Curve]:
-    """Success and the dense reward, each over both axes."""
+    """Success, the benchmark's own score if it is another, and the dense reward, over both axes."""
     dense = next((key for key in DENSE_REWARDS if any(key in row for row in metrics)), None)
-    shown = {"Success": "success", "Dense reward": dense or DENSE_REWARDS[0]}
+    pairs = [(row.get("task_score_mean"), row.get("outcome_mean")) for row in metrics]
+    scored = any(None not in pair and len(set(pair)) == 2 for pair in pairs)
+    score = {"Task score": "task_score_mean"} if scored else {}
+    shown = {"Success": "success", **score, "Dense reward": dense or DENSE_REWARDS[0]}
     return [
         Curve(f"{key}-{x}".replace("_", "-"), title, (key,), x, percent=key == "success")
         for title, key in shown.items()

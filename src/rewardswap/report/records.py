@@ -32,6 +32,8 @@ class RunRecord:
     """Quality of the process reward model."""
     trajectories_before: list[Json]
     trajectories_after: list[Json]
+    remarks: list[str]
+    """What a reader of results on the run's splits must know, in sentences."""
     liked_failure: Json | None
     """The failed training trajectory with the largest sum of process rewards."""
     notes: list[str]
@@ -144,6 +146,7 @@ def read_run(run: Path) -> RunRecord:
     played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY_KEYS, no_episodes))
     played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY_KEYS, no_episodes))
     liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY_KEYS, no_episodes))
+    remarks = folder.document("remarks.json", "what was left out of the splits is unknown")
     consistency = _evaluation_notes(before, after, summary or {})
     return RunRecord(
         name=run.resolve().name,
@@ -156,6 +159,7 @@ def read_run(run: Path) -> RunRecord:
         process_reward=quality,
         trajectories_before=played_before,
         trajectories_after=played_after,
+        remarks=_sentences(remarks or {}),
         liked_failure=liked,
         notes=[*folder.notes, *_metric_notes(metrics), *consistency],
     )
@@ -167,6 +171,12 @@ def process_reward_sum(trajectory: Json) -> float | None:
     if not isinstance(rewards, list) or not rewards:
         return None
     return sum(number(reward) or 0.0 for reward in rewards)
+
+
+def _sentences(remarks: Json) -> list[str]:
+    """The remarks of all splits, each once."""
+    lists = [said for said in remarks.values() if isinstance(said, list)]
+    return list(dict.fromkeys(str(sentence) for said in lists for sentence in said))
 
 
 def _liked_failure(trajectories: Iterator[Json]) -> Json | None:

@@ -26,7 +26,14 @@ def with_evaluations(record: RunRecord) -> list[Json]:
     before, after = (
         []
         if evaluation is None
-        else [{**at, "phase": "evaluate", "success": evaluation.get("success")}]
+        else [
+            {
+                **at,
+                "phase": "evaluate",
+                "success": evaluation.get("success"),
+                "task_score_mean": evaluation.get("task_score"),
+            }
+        ]
         for at, evaluation in ((start, record.before), (end, record.after))
     )
     return [*before, *record.metrics, *after]

@@ -1,6 +1,6 @@
 """The numbers of the page, as rows for the template."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rewardswap.report.records import Json, RunRecord, number
@@ -39,14 +39,18 @@ class Headline:
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """One kind of task, or all of them."""
+    """One kind of task, all of them, or all origins of tasks."""
 
     name: str
-    tasks: int | None
+    size: str | None
+    """How many tasks or origins it is a mean of, in words."""
     before: Estimate | None
     after: Estimate | None
     turns_before: float | None
     turns_after: float | None
+    score_before: float | None = None
+    """Mean of the benchmark's own score, in [0, 1]."""
+    score_after: float | None = None
 
     @property
     def difference(self) -> Estimate | None:
@@ -90,7 +94,7 @@ def headline(record: RunRecord) -> Headline:
 
 
 def family_rows(before: Json | None, after: Json | None) -> list[FamilyRow]:
-    """One row a kind of task in alphabetical order, and a last one of all tasks."""
+    """One row a kind of task in alphabetical order, and one of all tasks."""
     families_before, families_after = _families(before), _families(after)
     names = sorted({*families_before, *families_after})
     rows = [_row(name, families_before.get(name), families_after.get(name)) for name in names]
@@ -99,6 +103,31 @@ def family_rows(before: Json | None, after: Json | None) -> list[FamilyRow]:
         for document in (before, after)
     ]
     return [*rows, _row("all tasks", *everything)] if rows else []
+
+
+def origin_row(before: Json | None, after: Json | None) -> FamilyRow | None:
+    """The row in which every origin counts the same; none where tasks have no origins."""
+    documents = [(document or {}).get("per_origin") or {} for document in (before, after)]
+    old, new = documents
+    known = new or old
+    if not known:
+        return None
+    name = known.get("origin", "origin")
+    return FamilyRow(
+        name=f"per {name}",
+        size=_size(known.get("origins"), f"{name}s"),
+        before=estimate(old.get("success"), old.get("interval")),
+        after=estimate(new.get("success"), new.get("interval")),
+        turns_before=None,
+        turns_after=None,
+    )
+
+
+def has_scores(rows: Sequence[FamilyRow]) -> bool:
+    """Whether the benchmark's own score says something else than success."""
+    pairs = [(row.score_before, row.before) for row in rows]
+    pairs += [(row.score_after, row.after) for row in rows]
+    return any(s is not None and e is not None and s != e.value for s, e in pairs)
 
 
 def _families(document: Json | None) -> dict[str, Json]:
@@ -123,15 +152,21 @@ def panel_in_words(document: Json) -> str:
 
 def _row(name: str, before: Json | None, after: Json | None) -> FamilyRow:
     old, new = before or {}, after or {}
-    tasks = number(new.get("tasks", old.get("tasks")))
     return FamilyRow(
         name=name,
-        tasks=None if tasks is None else int(tasks),
+        size=_size(new.get("tasks", old.get("tasks")), "tasks"),
         before=estimate(old.get("success"), old.get("interval")),
         after=estimate(new.get("success"), new.get("interval")),
         turns_before=number(old.get("mean_turns")),
         turns_after=number(new.get("mean_turns")),
+        score_before=number(old.get("task_score")),
+        score_after=number(new.get("task_score")),
     )
+
+
+def _size(count: object, things: str) -> str | None:
+    known = number(count)
+    return None if known is None else f"{known:.0f} {things}"
 
 
 def facts(summary: Json) -> list[tuple[str, str]]:

@@ -1,0 +1,137 @@
+"""Environments as values: what is decided, what is refused, and the worlds that they make."""
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.env_config import ENVIRONMENTS, environment_name, model_of
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.env_config.webshop import WebShop
+from rewardswap.envs.base import World
+from rewardswap.models.loading import SMALL_AGENTS
+
+FOLDER = Path("data")
+
+
+@pytest.mark.parametrize(
+    ("env", "split", "turns"),
+    [
+        (Alfworld(), "held_out", 12),
+        (Alfworld(games=FOLDER), "valid_seen", 50),
+        (Alfworld(games=FOLDER, split="valid_unseen", turn_limit=7), "valid_unseen", 7),
+        (WebShop(), "valid", 15),
+        (WebShop(data=FOLDER, split="test", turn_limit=9), "test", 9),
+    ],
+    ids=str,
+)
+def test_what_is_left_open_is_decided(env: EnvironmentConfig, split: str, turns: int) -> None:
+    decided = env.decided("full")
+    assert (decided.split, decided.turn_limit) == (split, turns) == (env.panel_split, env.turns)
+    assert decided.decided("short") == decided, "what is decided stays"
+
+
+def test_the_models_wording_decides_alfworlds() -> None:
+    assert [Alfworld().decided(w).wording for w in ("short", "full")] == ["short", "full"]
+    assert Alfworld(wording="full").decided("short").wording == "full"
+
+
+@pytest.mark.parametrize(
+    ("settings", "wording", "mode"),
+    [
+        ({}, "short", "short"),
+        ({}, "full", "text_rich"),
+        ({"prompt": "verl_agent"}, "full", "text"),
+        ({"mode": "text"}, "short", "text"),
+        ({"mode": "text_rich", "prompt": "verl_agent"}, "full", "text_rich"),
+    ],
+    ids=str,
+)
+def test_wording_and_prompt_decide_webshops_pages(
+    settings: dict[str, Any], wording: Any, mode: str
+) -> None:
+    env = WebShop(products=60, **settings)
+    assert env.decided(wording).mode == mode
+    assert getattr(env.world(wording), "mode") == mode  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Alfworld(games=FOLDER, generated_games=5), "generated_games does nothing in off"),
+        (lambda: Alfworld(games=FOLDER, generated_seed=5), "generated_seed does nothing in offic"),
+        (lambda: Alfworld(generated_games=0), "generated_games must be at least 1, got 0"),
+        (lambda: Alfworld(turn_limit=0), "turn_limit must be at least 1, got 0"),
+        (lambda: WebShop(evaluation_tasks=0), "evaluation_tasks must be at least 1, got 0"),
+        (lambda: WebShop(products=0), "products must be at least 1, got 0"),
+        (lambda: WebShop(seed=-1), "seed must be at least 0, got -1"),
+        (lambda: WebShop(data=FOLDER, products=5), "products does nothing with a folder in env.d"),
+        (lambda: WebShop(upstream_draw=True), "upstream_draw does nothing without a folder in"),
+        (lambda: WebShop(instructions="human"), "instructions does nothing without a folder"),
+    ],
+)
+def test_settings_that_make_no_sense_or_do_nothing(make: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_settings_that_go_with_a_folder_or_without_one() -> None:
+    WebShop(data=FOLDER, upstream_draw=True, instructions="human", seed=3)
+    WebShop(products=5, seed=3, upstream_split=True)
+    Alfworld(generated_games=5, generated_seed=3)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_environment_is_whole(name: str) -> None:
+    env = ENVIRONMENTS[name]()
+    assert environment_name(env) == name
+    assert env.agent in SMALL_AGENTS
+    settings = {setting.name for setting in fields(env)}
+    assert {idle for names in env.idle().values() for idle in names} <= settings
+
+
+@pytest.mark.parametrize(
+    "env", [Alfworld(generated_games=20, evaluation_tasks=5), WebShop(products=60)], ids=str
+)
+def test_the_worlds_have_what_was_asked_for(env: EnvironmentConfig) -> None:
+    world = replace(env, turn_limit=7).world("short")
+    assert isinstance(world, World)
+    assert world.turn_limit == 7
+    assert world.tasks(env.panel_split) and world.tasks(env.train_split)
+    assert env.prompt == "chat" or env.prompt in world.prompt_styles
+
+
+def test_webshops_settings_reach_its_world() -> None:
+    plain = WebShop(products=60).world("short")
+    assert not WebShop().shares_origins
+    assert WebShop(products=60, seed=1).world("short").tasks("valid") != plain.tasks("valid")
+    upstream = WebShop(products=150, upstream_split=True)
+    assert upstream.shares_origins
+    tasks = {split: upstream.world("short").tasks(split) for split in ("train", "valid")}
+    products = [{task.origin for task in tasks[split]} for split in tasks]
+    assert products[0] & products[1]
+
+
+def test_the_small_agent_of_the_environment_is_the_model_by_default() -> None:
+    assert model_of(Alfworld(), None) == model_of(Alfworld(), "base-agent") == "base-agent"
+    assert model_of(WebShop(), None) == model_of(WebShop(), "shop-agent") == "shop-agent"
+    assert model_of(WebShop(), "folder") == "folder"
+    with pytest.raises(ValueError, match="'base-agent' is the small agent of alfworld"):
+        Run("x", env=WebShop(), policy=PolicyConfig(model="base-agent"))
+    Run("x", env=WebShop())
+
+
+def test_recipes_read_no_world() -> None:
+    program = (
+        "import sys, rewardswap.recipes, rewardswap.env_config\n"
+        "print([m for m in sys.modules if m.startswith('rewardswap.envs.webshop')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

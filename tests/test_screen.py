@@ -1,0 +1,54 @@
+"""Tables of success as they are printed."""
+
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from made import made_trajectory
+from rewardswap.evaluation import Evaluation, Panel
+from rewardswap.screen import evaluation_table, print_remarks
+from rewardswap.types import Task, Trajectory
+
+MUGS = tuple(Task(f"mug-{n}", "garden", "B1") for n in range(3))
+SHIRT = Task("shirt", "fashion", "B2")
+
+
+def printed(evaluation: Evaluation) -> str:
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(evaluation_table("title", evaluation))
+    return " ".join(console.export_text().split())
+
+
+def played(task: Task, score: float) -> Trajectory:
+    trajectory = made_trajectory(task.id, outcome=float(score == 1.0))
+    return replace(trajectory, task=task, task_score=score)
+
+
+def test_products_and_scores_have_their_places() -> None:
+    trajectories = tuple(
+        played(t, s) for t, s in zip((*MUGS, SHIRT), (0.0, 0.5, 1.0, 1.0), strict=True)
+    )
+    text = printed(Evaluation(Panel("s", (*MUGS, SHIRT), (), "product"), 1.0, trajectories, ()))
+    assert "score" in text
+    # scores 0, .5, 1, 1; mugs 1/3 and the shirt 1/1: (1/3 + 1) / 2
+    assert "all │ 4 │ 50.0% │ 15.0% - 85.0% │ 0.625 │ 2.0 │ 0.0% │" in text
+    assert "per product (2) │ │ 66.7% │ 0.0% - 100.0% │" in text
+    assert "Student's t" in text
+
+
+def test_without_scores_and_origins_there_is_no_word_of_them() -> None:
+    tasks = (Task("a", "x"), Task("b", "x"))
+    trajectories = tuple(played(task, 1.0) for task in tasks)
+    text = printed(Evaluation(Panel("s", tasks), 1.0, trajectories, ()))
+    assert "all │ 2 │ 100.0% │ 34.2% - 100.0% │ 2.0 │ 0.0% │" in text
+    for word in ("score", "per ", "Student"):
+        assert word not in text
+
+
+@pytest.mark.parametrize("remark", ["valid: 3 goals [left out]", "[bold]products[/]"])
+def test_a_remark_is_printed_once_and_as_it_is(remark: str) -> None:
+    console = Console(width=100, file=StringIO(), record=True)
+    print_remarks(console, [remark, remark])
+    assert console.export_text() == f"{remark}\n"
