@@ -1,27 +1,42 @@
 """What every world and environment must do, whichever it is."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from rewardswap.envs.alfworld.generator import GeneratedWorld
-from rewardswap.envs.base import Environment, Observation, Step, World
+from rewardswap.envs.base import Environment, Observation, PromptStyle, Step, World
 from rewardswap.envs.corridor import CorridorWorld
+from rewardswap.envs.webshop import ShopWorld
+from rewardswap.envs.webshop.synthetic import synthetic_catalogue
+from rewardswap.types import Task
 
-WORLDS: dict[str, Callable[[], World]] = {
-    "generated, short": lambda: GeneratedWorld(
-        seed=0, train=6, held_out=6, style="short", turn_limit=8
-    ),
-    "generated, full": lambda: GeneratedWorld(
-        seed=0, train=6, held_out=6, style="full", turn_limit=8
-    ),
-    "corridor": lambda: CorridorWorld(),
+generated = partial(GeneratedWorld, seed=0, train=6, held_out=6, turn_limit=8)
+shop = partial(ShopWorld, synthetic_catalogue(seed=0, products=40))
+
+HELD_OUT = ("train", "held_out")
+BY_PRODUCT = ("train", "valid", "test")
+
+WORLDS: dict[str, tuple[Callable[[], World], tuple[str, ...]]] = {
+    "generated, short": (lambda: generated(style="short"), HELD_OUT),
+    "generated, full": (lambda: generated(style="full"), HELD_OUT),
+    "corridor": (lambda: CorridorWorld(), HELD_OUT),
+    "shop, text": (lambda: shop(mode="text"), BY_PRODUCT),
+    "shop, text_rich": (lambda: shop(mode="text_rich"), BY_PRODUCT),
+    "shop, short": (lambda: shop(mode="short"), BY_PRODUCT),
 }
+"""Maker of a world, and the names of its splits."""
 
 
 @pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest) -> World:
-    return WORLDS[request.param]()
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def world(name: str) -> World:
+    return WORLDS[name][0]()
 
 
 def walk(environment: Environment, world: World, number: int = 0) -> list[Observation | Step]:
@@ -38,14 +53,20 @@ def walk(environment: Environment, world: World, number: int = 0) -> list[Observ
     return seen
 
 
-def test_splits_are_fixed_distinct_and_disjoint(world: World) -> None:
-    splits = [world.tasks("train"), world.tasks("held_out")]
-    ids = [[task.id for task in tasks] for tasks in splits]
-    assert all(len(set(one)) == len(one) > 0 for one in ids)
-    assert not set(ids[0]) & set(ids[1])
-    assert [task.id for task in world.tasks("train")] == ids[0]
+def test_splits_are_fixed_distinct_and_disjoint(name: str, world: World) -> None:
+    splits = [world.tasks(split) for split in WORLDS[name][1]]
+    ids = [task.id for tasks in splits for task in tasks]
+    assert all(splits)
+    assert len(set(ids)) == len(ids)
+    origins = [{task.origin for task in tasks} - {""} for tasks in splits]
+    assert len(set().union(*origins)) == sum(map(len, origins))
+    again = WORLDS[name][0]()
+    assert [again.tasks(split) for split in WORLDS[name][1]] == splits
     with pytest.raises(ValueError, match=r"'moon'.*train"):
         world.tasks("moon")
+    with pytest.raises(ValueError, match=r"'moon'.*train"):
+        world.remarks("moon")
+    assert all(isinstance(remark, str) for remark in world.remarks("train"))
 
 
 def test_the_same_task_and_actions_give_the_same_words(world: World) -> None:
@@ -89,8 +110,23 @@ def test_outcome_and_progress_lie_between_0_and_1_and_success_ends(world: World)
     environment.close()
 
 
-def test_a_task_of_another_world_is_refused(world: World) -> None:
-    from rewardswap.types import Task
+def test_a_prompt_tells_the_turn_and_what_can_be_done(world: World) -> None:
+    environment = world.make()
+    first = environment.reset(world.tasks("train")[0])
+    now = environment.step(first.admissible[0]).observation
+    for style in world.prompt_styles.values():
+        assert isinstance(style, PromptStyle)
+        opening = style.prompt(first.text, (), 0, first)
+        later = style.prompt(first.text, [(first.text, first.admissible[0])], 1, now)
+        assert opening == style.prompt(first.text, (), 0, first) != later
+        for text, observation in ((opening, first), (later, now)):
+            assert all(command in text for command in observation.admissible if command != "help")
+        assert first.admissible[0] in later
+        action = f"<think>why</think><action>{first.admissible[0]}</action>"
+        assert style.action(action) == (first.admissible[0].lower(), True)
+    environment.close()
 
+
+def test_a_task_of_another_world_is_refused(world: World) -> None:
     with pytest.raises(ValueError, match="of-another-world"):
         world.make().reset(Task("of-another-world", "none"))

@@ -49,7 +49,8 @@ class VerlAgentStyle(ABC):
         if task not in shown:
             parts.append(f"Your task is to: {task}")
         if history:
-            parts.append(f"Steps taken so far: {taken}. The latest {len(history)}:")
+            latest = f"the latest {len(history)} observations and actions"
+            parts.append(f"Steps taken so far: {taken}; {latest}:")
             start = taken - len(history) + 1
             for number, (observation, action) in enumerate(history, start):
                 seen = self.shown(observation, task)

@@ -76,7 +76,9 @@ def play(
     Every sampled token belongs to (seed, policy version, task, index, turn), so neither slots nor
     the order of requests change a trajectory, beyond rounding in the engine. An environment that
     raises in reset or step costs its own episode only. An episode ends with `context_full` where
-    the next prompt leaves no room for a whole action; a cap is never a success.
+    the next prompt leaves no room for a whole action; a cap is never a success. A turn is valid
+    where the environment admitted the action and what was said has the context's form; what has
+    not is sent all the same, and counted.
 
     Raises ValueError for two requests of the same episode, a limit below one, or a first prompt
     that does not fit the context.
