@@ -3,13 +3,18 @@ from dataclasses import replace
 import pytest
 import torch
 
+from rewardswap.rewards import training
 from rewardswap.rewards.config import PRESETS, ProcessRewardConfig
+from rewardswap.rewards.features import TurnFeatures
 from rewardswap.rewards.training import (
     RewardHead,
-    outcome_weights,
+    Split,
+    balance_weights,
+    fit_head,
     padded,
     prefix_loss,
     split_by_task,
+    target_of,
     total_loss,
 )
 
@@ -50,20 +55,85 @@ def test_padded_puts_turns_in_rows() -> None:
     assert padded(torch.tensor([1.0, 2.0, 3.0]), (1, 2)).tolist() == [[1, 0], [2, 3]]
 
 
-def test_each_outcome_carries_half_of_the_loss() -> None:
-    success, lengths = [True, False, False, False], [2, 3, 3, 4]
+def test_each_end_carries_half_of_the_loss() -> None:
+    targets, lengths = [1.0, 0.0, 0.0, 0.0], [2, 3, 3, 4]
     # trajectories: 1 success and 3 failures of 4, so 4/2 and 4/6
-    assert outcome_weights(success, lengths, PRESETS["action"]) == (2.0, 4 / 6)
+    assert balance_weights(targets, lengths, PRESETS["action"]) == (2.0, 4 / 6)
     # prefixes: 2 of successes and 10 of failures, of 12, so 12/4 and 12/20
-    assert outcome_weights(success, lengths, PRESETS["after_observation"]) == (3.0, 0.6)
+    assert balance_weights(targets, lengths, PRESETS["after_observation"]) == (3.0, 0.6)
     off = replace(PRESETS["action"], balance="none")
-    assert outcome_weights(success, lengths, off) == (1.0, 1.0)
+    assert balance_weights(targets, lengths, off) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize(("success", "word"), [(True, "succeeded"), (False, "failed")])
-def test_one_kind_of_outcome_cannot_be_fitted(success: bool, word: str) -> None:
-    with pytest.raises(ValueError, match=f"all 3 trajectories {word}"):
-        outcome_weights([success] * 3, [1, 1, 1], PRESETS["action"])
+def test_a_score_between_counts_for_both_ends() -> None:
+    targets, lengths = [1.0, 0.5, 0.5, 0.0, 0.0], [1, 2, 4, 2, 1]
+    # trajectories: 1 + .5 + .5 = 2 of successes and 3 of failures, of 5, so 5/4 and 5/6
+    assert balance_weights(targets, lengths, PRESETS["action"]) == (1.25, 5 / 6)
+    # prefixes: 1 + 1 + 2 = 4 of successes and 6 of failures, of 10, so 10/8 and 10/12
+    one, zero = balance_weights(targets, lengths, PRESETS["after_observation"])
+    assert (one, zero) == (1.25, 10 / 12)
+    # each end has half of all weight, and all of it is as without balance: 5 and 10
+    assert sum(c * y * one for c, y in zip(lengths, targets, strict=True)) == pytest.approx(5)
+    assert sum(c * (1 - y) * zero for c, y in zip(lengths, targets, strict=True)) == 5
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1.0, "1"), (0.0, "0"), (0.25, "0.25")])
+def test_targets_that_are_all_equal_cannot_be_fitted(value: float, shown: str) -> None:
+    for config in PRESETS.values():
+        for balance in ("outcome", "none"):
+            with pytest.raises(ValueError, match=f"all 3 trajectories have outcome {shown}:"):
+                balance_weights([value] * 3, [1, 1, 1], replace(config, balance=balance))
+
+
+def test_the_target_is_what_the_settings_say(make) -> None:
+    trajectory = replace(make([5, 5], success=True), outcome=0.75, task_score=0.5)
+    found = [
+        target_of(trajectory, replace(ProcessRewardConfig(), target=target))
+        for target in ("outcome", "success", "task_score")
+    ]
+    assert found == [0.75, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("loss_on", ["total", "prefixes"])
+def test_a_head_is_fitted_to_scores_without_any_success(make, loss_on: str) -> None:
+    config = replace(
+        ProcessRewardConfig(), target="task_score", loss_on=loss_on, epochs=80, hidden_size=8
+    )
+    scores = [0.1, 0.6] * 12
+    episodes = [
+        replace(make([5, 5], task=f"task-{n}"), task_score=score) for n, score in enumerate(scores)
+    ]
+    features = TurnFeatures(torch.tensor(scores)[:, None], (1,) * len(scores))
+    split = split_by_task(episodes, config)
+    head, _ = fit_head(episodes, features, split, replace(config, learning_rate=0.03))
+    fitted = head(torch.tensor([[0.1], [0.6]])).tolist()
+    assert fitted == pytest.approx([0.1, 0.6], abs=0.1)
+    with pytest.raises(ValueError, match="have outcome 0"):
+        fit_head(episodes, features, split, replace(config, target="outcome"))
+
+
+def test_graded_targets_weigh_as_mixtures_in_the_fit(make, monkeypatch) -> None:
+    seen: list[list[float]] = []
+
+    def watched(reward, target, weight):
+        seen.append(weight.tolist())
+        return total_loss(reward, target, weight)
+
+    monkeypatch.setattr(training, "total_loss", watched)
+    scores = [0.0, 0.5, 1.0]
+    episodes = [
+        replace(make([5, 5], task=f"task-{n}"), task_score=score) for n, score in enumerate(scores)
+    ]
+    features = TurnFeatures(torch.tensor(scores)[:, None], (1, 1, 1))
+    config = replace(ProcessRewardConfig(), target="task_score", epochs=1)
+    split = Split(training=(0, 1, 2), validation=(1,), held_out=())
+    fit_head(episodes, features, split, config)
+    # 1.5 of successes and 1.5 of failures of 3: both ends weigh 1, and so does their mixture
+    assert [sorted(weights) for weights in seen] == [[1, 1, 1], [1]]
+    seen.clear()
+    fit_head(episodes, features, replace(split, training=(0, 1)), config)
+    # .5 of successes and 1.5 of failures of 2, so 2 and 2/3, and their mean 4/3
+    assert sorted(seen[0]) == pytest.approx([2 / 3, 4 / 3])
 
 
 def test_no_task_is_in_two_parts_and_order_does_not_matter(revealing) -> None:

@@ -21,10 +21,12 @@ class ProcessRewardConfig:
     loss_on: Literal["total", "prefixes"] = "total"
     """What is fitted to the outcome: the sum over all turns (paper), or the partial sum after
     every turn (ours)."""
-    target: Literal["outcome", "success"] = "outcome"
-    """What is predicted: the outcome in [0, 1], or 1 for success and 0 for failure."""
+    target: Literal["outcome", "success", "task_score"] = "outcome"
+    """What is predicted: the outcome in [0, 1] (paper), 1 for success and 0 for failure, or the
+    benchmark's own score in [0, 1] (WebShop: its reward)."""
     balance: Literal["outcome", "none"] = "outcome"
-    """Whether successes and failures carry half of the loss each, by weights on trajectories."""
+    """Whether successes and failures carry half of the loss each, by weights on trajectories; one
+    whose target is y in between counts as y of a success and 1 - y of a failure."""
     hidden_size: int = 128
     """Width of the MLP's one hidden layer."""
     epochs: int = 40

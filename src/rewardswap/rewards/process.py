@@ -45,7 +45,7 @@ class ProcessRewardModel:
         """Fit the head and say how good it is on the tasks held out from it.
 
         Tasks are split in three by seed and task id: training, early stopping, quality. Raises
-        ValueError with fewer than three tasks, or when the training part has one outcome only.
+        ValueError with fewer than three tasks, or when the training part has one target only.
         """
         features = turn_features(trajectories, self.backbone, self.config)
         split = split_by_task(trajectories, self.config)

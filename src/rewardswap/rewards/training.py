@@ -116,26 +116,33 @@ def prefix_loss(
     return (share * error).sum() / share.sum()
 
 
-def outcome_weights(
-    success: Sequence[bool], lengths: Sequence[int], config: ProcessRewardConfig
-) -> tuple[float, float]:
-    """Weight of a success and of a failure, with which each kind carries half of the loss.
+def target_of(trajectory: Trajectory, config: ProcessRewardConfig) -> float:
+    """What the sum of a trajectory's turn rewards is fitted to, in [0, 1]."""
+    if config.target == "success":
+        return float(trajectory.success)
+    return trajectory.outcome if config.target == "outcome" else trajectory.task_score
 
+
+def balance_weights(
+    targets: Sequence[float], lengths: Sequence[int], config: ProcessRewardConfig
+) -> tuple[float, float]:
+    """Weights of a target of 1 and of one of 0, with which each end carries half of the loss.
+
+    A target y between them counts as y of a 1 and 1 - y of a 0, and weighs as that mixture (ours).
     What is balanced is what the loss counts: trajectories for `total`, prefixes for `prefixes`.
-    Raises ValueError when all succeeded or all failed: there is nothing to tell apart.
+    Raises ValueError when all targets are equal: there is nothing to tell apart.
     """
-    wins = sum(success)
-    if wins in (0, len(success)):
+    if len(set(targets)) < 2:
         raise ValueError(
-            f"all {len(success)} trajectories {'succeeded' if wins else 'failed'}: a process "
-            "reward model needs both; collect more tasks or at other temperatures"
+            f"all {len(targets)} trajectories have {config.target} {targets[0]:g}: a process "
+            "reward model needs different ones; collect more tasks or at other temperatures"
         )
     if config.balance == "none":
         return 1.0, 1.0
-    counts = [1] * len(success) if config.loss_on == "total" else lengths
+    counts = [1] * len(targets) if config.loss_on == "total" else lengths
     total = sum(counts)
-    of_wins = sum(count for count, won in zip(counts, success, strict=True) if won)
-    return total / (2 * of_wins), total / (2 * (total - of_wins))
+    of_ones = sum(count * target for count, target in zip(counts, targets, strict=True))
+    return total / (2 * of_ones), total / (2 * (total - of_ones))
 
 
 @dataclass(frozen=True)
@@ -169,15 +176,14 @@ def fit_head(
 ) -> tuple[RewardHead, FitHistory]:
     """Fit on the training part, keep the epoch of lowest validation loss.
 
-    Raises ValueError when the training part has successes or failures only.
+    Raises ValueError when the training part has one target only.
     """
-    success = [t.success for t in trajectories]
-    outcome = [float(t.success) if config.target == "success" else t.outcome for t in trajectories]
-    win, loss = outcome_weights(
-        [success[n] for n in split.training], [features.lengths[n] for n in split.training], config
+    targets = [target_of(trajectory, config) for trajectory in trajectories]
+    one, zero = balance_weights(
+        [targets[n] for n in split.training], [features.lengths[n] for n in split.training], config
     )
-    weight = torch.where(torch.tensor(success), win, loss)
-    every = _Examples(features, torch.tensor(outcome), weight)
+    weights = [target * one + (1 - target) * zero for target in targets]
+    every = _Examples(features, torch.tensor(targets), torch.tensor(weights))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         head = RewardHead(features.values.shape[1], config.hidden_size)
