@@ -2,7 +2,8 @@
 
 Each page says what is new since the pages before it, which such a model has in its history: the
 instruction stands on the first page alone, a page that comes again is named, and a product's page
-says what was chosen once something was.
+says what was chosen once something was. A product's asin stands behind its title and price, so that
+a model which reads it has read what it is of.
 """
 
 import math
@@ -48,7 +49,7 @@ class ShortPages:
     def _cards(self, place: Place) -> list[str]:
         asins = place.results[(place.number - 1) * PAGE_SIZE : place.number * PAGE_SIZE]
         products = [self._catalogue.products[asin] for asin in asins]
-        return [f"{p.asin} {p.name} {short_price(p)}".lower() for p in products]
+        return [f"{p.name} {short_price(p)} {p.asin}".lower() for p in products]
 
 
 def short_price(product: Product) -> str:
