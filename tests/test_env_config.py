@@ -72,6 +72,7 @@ def test_wording_and_prompt_decide_webshops_pages(
         (lambda: WebShop(seed=-1), "seed must be at least 0, got -1"),
         (lambda: WebShop(data=FOLDER, products=5), "products does nothing with a folder in env.d"),
         (lambda: WebShop(upstream_draw=True), "upstream_draw does nothing without a folder in"),
+        (lambda: WebShop(size="full"), "size does nothing without a folder in env.data"),
         (lambda: WebShop(instructions="human"), "instructions does nothing without a folder"),
     ],
 )
@@ -81,7 +82,7 @@ def test_settings_that_make_no_sense_or_do_nothing(make: Any, said: str) -> None
 
 
 def test_settings_that_go_with_a_folder_or_without_one() -> None:
-    WebShop(data=FOLDER, upstream_draw=True, instructions="human", seed=3)
+    WebShop(data=FOLDER, size="small", upstream_draw=True, instructions="human", seed=3)
     WebShop(products=5, seed=3, upstream_split=True)
     Alfworld(generated_games=5, generated_seed=3)
 

@@ -87,7 +87,13 @@ def test_every_method_comes_back_from_its_file(kind: type[Method], tmp_path: Pat
         Alfworld(generated_games=7, generated_seed=8),
         WebShop(),
         WebShop("s", "t", 3, 4, "verl_agent", seed=5, products=6, mode="text_rich"),
-        WebShop(data=Path("d"), upstream_draw=True, instructions="human", upstream_split=True),
+        WebShop(
+            data=Path("d"),
+            size="full",
+            upstream_draw=True,
+            instructions="human",
+            upstream_split=True,
+        ),
     ],
     ids=str,
 )

@@ -25,6 +25,8 @@ class WebShop(EnvironmentConfig):
     """Most turns of an episode, in turns; none: 15 (verl-agent)."""
     data: Path | None = None
     """Folder `data` of WebShop's own set-up; none: a generated catalogue."""
+    size: Literal["auto", "small", "full"] = "auto"
+    """Which set of a folder: that of 1,000 products, that of all, or the only one that is there."""
     products: int = 1000
     """Size of the generated catalogue, in products."""
     seed: int = 0
@@ -90,7 +92,7 @@ class WebShop(EnvironmentConfig):
         """Settings of the generator beside a folder, and those of a folder without one."""
         if self.data is not None:
             return {"with a folder in env.data": ("products",)}
-        return {"without a folder in env.data": ("upstream_draw", "instructions")}
+        return {"without a folder in env.data": ("size", "upstream_draw", "instructions")}
 
     def _mode(self, wording: Wording) -> Mode:
         if self.mode is not None:
