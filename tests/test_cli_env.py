@@ -103,6 +103,9 @@ def test_a_run_in_the_shop_leaves_its_record_and_can_be_repeated(
     evaluation = json.loads((first / "evaluation-after.json").read_text())
     assert evaluation["panel"]["remarks"] == remarks["valid"]
     assert evaluation["per_origin"]["origin"] == "product"
+    played = (first / "trajectories/after.jsonl").read_text().splitlines()
+    products = {json.loads(line)["origin"] for line in played}
+    assert evaluation["per_origin"]["origins"] == len(products - {""}) > 1
     summary = json.loads((first / "summary.json").read_text())
     assert summary["task_score_after"] == evaluation["task_score"]
     main(["train", str(first / "config.toml"), "--output", str(tmp_path / "second")])

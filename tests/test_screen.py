@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from made import made_trajectory
 from rewardswap.evaluation import Evaluation, Panel
-from rewardswap.screen import evaluation_table, print_remarks
+from rewardswap.screen import Screen, evaluation_table, print_remarks
 from rewardswap.types import Task, Trajectory
 
 MUGS = tuple(Task(f"mug-{n}", "garden", "B1") for n in range(3))
@@ -45,6 +46,18 @@ def test_without_scores_and_origins_there_is_no_word_of_them() -> None:
     assert "all │ 2 │ 100.0% │ 34.2% - 100.0% │ 2.0 │ 0.0% │" in text
     for word in ("score", "per ", "Student"):
         assert word not in text
+
+
+@pytest.mark.parametrize("scores", [(0.0, 0.5, 1.0), (0.0, 0.0, 1.0)])
+def test_the_last_lines_tell_scores_where_there_are_any(scores: tuple[float, ...]) -> None:
+    panel = Panel("s", MUGS)
+    before = Evaluation(panel, 1.0, tuple(played(task, 0.0) for task in MUGS), ())
+    trajectories = tuple(played(t, s) for t, s in zip(MUGS, scores, strict=True))
+    console = Console(width=200, file=StringIO(), record=True)
+    Screen(console).finish(before, Evaluation(panel, 1.0, trajectories, ()), 7.0, Path("page"))
+    score = ", score 0.000 -> 0.500," if 0.5 in scores else ""
+    said = f"-> 33.3% [6.1%, 79.2%] (+33.3 points){score} on 3 held-out tasks in 7 s\npage\n"
+    assert console.export_text().endswith(said)
 
 
 @pytest.mark.parametrize("remark", ["valid: 3 goals [left out]", "[bold]products[/]"])

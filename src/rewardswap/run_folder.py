@@ -107,6 +107,7 @@ def trajectory_record(
     return {
         "task": trajectory.task.id,
         "family": trajectory.task.family,
+        "origin": trajectory.task.origin,
         "index": trajectory.index,
         "outcome": trajectory.outcome,
         "task_score": trajectory.task_score,

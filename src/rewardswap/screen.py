@@ -94,10 +94,12 @@ class Screen:
 
     def finish(self, before: Evaluation, after: Evaluation, seconds: float, report: Path) -> None:
         """The result in one line, and the path of the report last."""
-        gain = 100 * (after.total.success - before.total.success)
+        old, new = before.total, after.total
+        gain = 100 * (new.success - old.success)
+        score = f", score {old.task_score:.3f} -> {new.task_score:.3f}," if after.is_scored else ""
         self._say(
-            f"[bold]success {_percent(before.total)} -> {_percent(after.total)}[/] "
-            f"({gain:+.1f} points) on {before.total.tasks} held-out tasks in {seconds:.0f} s"
+            f"[bold]success {_percent(old)} -> {_percent(new)}[/] ({gain:+.1f} points){score} "
+            f"on {old.tasks} held-out tasks in {seconds:.0f} s"
         )
         self.console.print(str(report), soft_wrap=True, highlight=False, markup=False)
 
