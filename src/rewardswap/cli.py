@@ -14,6 +14,7 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 from rich.console import Console
 
 from rewardswap.configuration import Run, unknown
+from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
@@ -185,6 +186,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "eval": evaluate,
     "demo": demo,
     "sft": make_base_agent,
+    "data": data,
     "methods": methods,
     "recipes": recipes,
 }

@@ -1,13 +1,10 @@
 """Arrays in a file that is only used if it is complete and was made for the same thing.
 
 A file is eight letters, the length and checksum of a description, the description in JSON and the
-arrays, each at a multiple of 64 bytes. The description has a checksum of each array. A file is
-written under another name first and then moved.
+arrays, each at a multiple of 64 bytes. The description has a checksum of each array.
 """
 
 import json
-import os
-import secrets
 import struct
 import zlib
 from collections.abc import Mapping
@@ -16,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rewardswap.envs.webshop.atomic import replacing
 
 MAGIC = b"rswindex"
 HEAD = struct.Struct("<8sII")
@@ -33,21 +32,12 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDAr
         for name, array in arrays.items()
     }
     description = json.dumps({"facts": facts, "arrays": layout}).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with draft.open("xb") as file:
-            file.write(HEAD.pack(MAGIC, len(description), zlib.crc32(description)))
-            file.write(description)
-            for array in arrays.values():
-                file.write(bytes(-file.tell() % ALIGNMENT))
-                file.write(array.data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(HEAD.pack(MAGIC, len(description), zlib.crc32(description)))
+        file.write(description)
+        for array in arrays.values():
+            file.write(bytes(-file.tell() % ALIGNMENT))
+            file.write(array.data)
 
 
 def read_arrays(path: Path, facts: Mapping[str, Any]) -> dict[str, NDArray[Any]] | None:
