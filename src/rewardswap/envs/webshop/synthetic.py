@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from rewardswap.envs.webshop.catalogue import Catalogue
-from rewardswap.envs.webshop.files import HUMAN
+from rewardswap.envs.webshop.files import HUMAN, NOUNS_SOURCE
 from rewardswap.envs.webshop.goals import SHUFFLE_SEED, synthetic_goals
 from rewardswap.envs.webshop.prices import draw_prices
 from rewardswap.envs.webshop.reading import read_products
@@ -26,6 +26,9 @@ from rewardswap.envs.webshop.vocabulary import (
     Department,
     Kind,
 )
+
+SOURCE = "the generator's own words"
+"""Where the nouns of names are from."""
 
 MOST_PRODUCTS = 10**6
 """There are no more asins."""
@@ -94,7 +97,7 @@ def synthetic_catalogue(seed: int = 0, products: int = 1000) -> Catalogue:
     Random(SHUFFLE_SEED).shuffle(goals)
     nouns = {product.asin: product.nouns for product in made}
     engine = SearchIndex.build((asin, product.contents) for asin, product in read.items())
-    return Catalogue(read, prices, goals, nouns, engine)
+    return Catalogue(read, prices, goals, nouns, engine, SOURCE)
 
 
 def write_catalogue(folder: Path, seed: int = 0, products: int = 1000) -> None:
@@ -110,7 +113,10 @@ def write_catalogue(folder: Path, seed: int = 0, products: int = 1000) -> None:
         "items_shuffle.json": [product.record for product in made],
         "items_ins_v2.json": {product.asin: product.attributes for product in made},
         HUMAN: {product.asin: [product.human] for product in made if product.human},
-        "name_nouns.json": {product.asin: product.nouns for product in made},
+        "name_nouns.json": {
+            NOUNS_SOURCE: SOURCE,
+            **{product.asin: product.nouns for product in made},
+        },
     }
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
