@@ -14,6 +14,8 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.envs.base import World
+from rewardswap.envs.webshop.catalogue import Catalogue
+from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.models.loading import SMALL_AGENTS
 
 FOLDER = Path("data")
@@ -107,10 +109,38 @@ def test_the_worlds_have_what_was_asked_for(env: EnvironmentConfig) -> None:
     assert env.prompt == "chat" or env.prompt in world.prompt_styles
 
 
+def test_alfworlds_settings_reach_its_world() -> None:
+    env = Alfworld(generated_games=20, evaluation_tasks=5)
+    tasks = env.world("short").tasks("train")
+    assert len(tasks) == 20
+    assert replace(env, generated_seed=1).world("short").tasks("train") != tasks
+    assert len(env.world("short").tasks("held_out")) == 5
+
+
+def test_a_folders_settings_reach_its_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def load(*arguments: Any) -> Catalogue:
+        given.append(arguments)
+        return synthetic_catalogue(0, 60)
+
+    monkeypatch.setattr("rewardswap.envs.webshop.load_catalogue", load)
+    WebShop(data=FOLDER).world("short")
+    WebShop(data=FOLDER, seed=3, upstream_draw=True, instructions="human", size="full").world(
+        "short"
+    )
+    assert given == [
+        (FOLDER, 0, False, "synthetic", "auto"),
+        (FOLDER, 3, True, "human", "full"),
+    ]
+
+
 def test_webshops_settings_reach_its_world() -> None:
     plain = WebShop(products=60).world("short")
     assert not WebShop().shares_origins
     assert WebShop(products=60, seed=1).world("short").tasks("valid") != plain.tasks("valid")
+    products = {task.origin for split in ("train", "valid", "test") for task in plain.tasks(split)}
+    assert products <= set(synthetic_catalogue(0, 60).products)
     upstream = WebShop(products=150, upstream_split=True)
     assert upstream.shares_origins
     tasks = {split: upstream.world("short").tasks(split) for split in ("train", "valid")}

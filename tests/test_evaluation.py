@@ -61,10 +61,10 @@ def test_families_add_up_to_the_total() -> None:
 
 
 def shop_evaluation() -> Evaluation:
-    """Three tasks on a mug (won, scored .5, failed), one on a shirt (won), one of no product."""
-    names = (("a", "mug"), ("b", "mug"), ("c", "mug"), ("d", "shirt"), ("e", ""))
+    """Three tasks on a mug (won, scored .5, failed), one on a shirt (won), two of no product."""
+    names = (("a", "mug"), ("b", "mug"), ("c", "mug"), ("d", "shirt"), ("e", ""), ("f", ""))
     tasks = [Task(name, "x", origin) for name, origin in names]
-    scores = {"a": 1.0, "b": 0.5, "d": 1.0, "e": 0.25}
+    scores = {"a": 1.0, "b": 0.5, "d": 1.0, "e": 0.25, "f": 1.0}
     played = [
         replace(
             made_trajectory(name, outcome=float(score == 1.0)),
@@ -77,8 +77,8 @@ def shop_evaluation() -> Evaluation:
 
 
 def test_a_failed_episode_has_score_zero() -> None:
-    # (1 + .5 + 0 + 1 + .25) / 5
-    assert shop_evaluation().total.task_score == 0.55
+    # (1 + .5 + 0 + 1 + .25 + 1) / 6
+    assert shop_evaluation().total.task_score == 0.625
     assert shop_evaluation().is_scored
 
 
@@ -86,19 +86,19 @@ def test_every_origin_counts_the_same() -> None:
     evaluation = shop_evaluation()
     origins = evaluation.origins
     assert origins is not None
-    # mug 1/3, shirt 1/1, and the task without a product 0/1
-    assert (origins.origins, origins.success) == (3, pytest.approx(4 / 9))
-    # s = .50918, t(.975, 2) = 4.30265: 4/9 +- 1.2649, cut to [0, 1]
+    # mug 1/3, shirt 1/1, and the tasks without a product, each on its own, 0/1 and 1/1
+    assert (origins.origins, origins.success) == (4, pytest.approx(7 / 12))
+    # s = .5, t(.975, 3) = 3.18245: 7/12 +- .79561, cut to [0, 1]
     assert origins.interval == (0.0, 1.0)
     record = evaluation.as_dict()
     assert record["per_origin"] == {
         "origin": "product",
-        "origins": 3,
-        "success": pytest.approx(4 / 9),
+        "origins": 4,
+        "success": pytest.approx(7 / 12),
         "interval": (0.0, 1.0),
     }
     assert record["panel"]["remarks"] == ["r"]
-    assert (record["task_score"], record["families"]["x"]["task_score"]) == (0.55, 0.55)
+    assert (record["task_score"], record["families"]["x"]["task_score"]) == (0.625, 0.625)
 
 
 def test_the_interval_over_origins_by_hand() -> None:

@@ -74,7 +74,9 @@ class WebShop(EnvironmentConfig):
         if self.data is None:
             catalogue = synthetic_catalogue(self.seed, self.products)
         else:
-            catalogue = load_catalogue(self.data, self.seed, self.upstream_draw, self.instructions)
+            catalogue = load_catalogue(
+                self.data, self.seed, self.upstream_draw, self.instructions, self.size
+            )
         return ShopWorld(
             catalogue,
             mode=self._mode(wording),
