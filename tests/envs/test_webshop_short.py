@@ -44,7 +44,7 @@ def test_the_pages_of_a_visit(catalogue: Catalogue) -> None:
     assert "price lower than $" in pages[0]
     assert pages[1:] == [
         f"page 1 of 1 ; blue mug $13 to $14 {asin}",
-        "blue mug $13 to $14 ; size : small , 10 | 12 ounce ; color : dark blue , red",
+        f"{asin} blue mug $13 to $14 ; size : small , 10 | 12 ounce ; color : dark blue , red",
         "features : made with care.  ; easy to clean. ",
         "product again",
         "chosen red",

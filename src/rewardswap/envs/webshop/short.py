@@ -65,7 +65,8 @@ def _item(product: Product, place: Place) -> str:
     if place.options:
         return " ".join(["chosen", *(value for _, value in place.options)])
     options = [f"{name} : {' , '.join(values)}" for name, values in product.options.items()]
-    return " ; ".join([f"{product.name.lower()} {short_price(product)}", *options])
+    title = f"{product.asin} {product.name} {short_price(product)}".lower()
+    return " ; ".join([title, *options])
 
 
 def _sub_page(product: Product, label: str) -> str:

@@ -30,7 +30,10 @@ from rewardswap.envs.webshop.vocabulary import (
 SOURCE = "the generator's own words"
 """Where the nouns of names are from."""
 
-MOST_PRODUCTS = 10**6
+BLOCK = 10**4
+"""Products whose asins are shuffled among themselves; a block's number is part of its asins."""
+
+MOST_PRODUCTS = 100 * BLOCK
 """There are no more asins."""
 
 HIDING = 0.25
@@ -78,7 +81,7 @@ def synthetic_products(seed: int, products: int) -> Iterator[SyntheticProduct]:
     step, start = _asin_steps(seed)
     plans = islice(_plans(seed), products)
     for number, (plan, wanted) in enumerate(plans):
-        asin = f"B0SW{(start + step * number) % MOST_PRODUCTS:06}"
+        asin = f"B0SW{number // BLOCK:02}{(start + step * number) % BLOCK:04}"
         yield _product(asin, plan, wanted)
 
 
@@ -123,11 +126,9 @@ def write_catalogue(folder: Path, seed: int = 0, products: int = 1000) -> None:
 
 
 def _asin_steps(seed: int) -> tuple[int, int]:
-    """A step without common factor with 10**6, and a start: every number comes up once."""
+    """A step without common factor with BLOCK, and a start: every number comes up once."""
     random = Random(f"{seed}/asin")
-    return 10 * random.randrange(10**4, 9 * 10**4) + random.choice((1, 3, 7, 9)), random.randrange(
-        MOST_PRODUCTS
-    )
+    return 10 * random.randrange(100, 900) + random.choice((1, 3, 7, 9)), random.randrange(BLOCK)
 
 
 def _plans(seed: int) -> Iterator[tuple[_Plan, tuple[str, ...]]]:
