@@ -40,9 +40,8 @@ def query(postings: Postings, *words: str) -> list[QueryTerm]:
         number = postings.terms.find(word)
         assert number is not None
         documents, codes = postings.of(number)
-        most = score(postings.peaks[number : number + 1], np.float32(weight)).item()
-        parts = postings.frequent.find(number)
-        terms.append(QueryTerm(documents, codes, parts, np.float32(weight), most))
+        parts, peak = postings.frequent.find(number), postings.peaks[number : number + 1]
+        terms.append(QueryTerm(documents, codes, parts, peak, np.float32(weight)))
     return terms
 
 
@@ -82,8 +81,7 @@ def test_parts_by_hand() -> None:
 
 
 def test_only_few_are_scored(postings: Postings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "MANY", 0)
-    monkeypatch.setattr(ranking, "BLOCK", 16)
+    monkeypatch.setattr(ranking, "FEW", 0)
     terms = query(postings, *(f"w{number}q" for number in range(12)))
     saturation = Saturation(postings.mean_length)
     k = 10
@@ -99,7 +97,7 @@ def test_only_few_are_scored(postings: Postings, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("k", [1, 7, 3999, 4000, 5000])
 def test_all_that_tie_with_the_last_are_kept(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "MANY", 0)
+    monkeypatch.setattr(ranking, "FEW", 0)
     same = collected(["red shoe"] * SIZE)
     chosen, scores = rank(query(same, "red", "shoe"), SIZE, Saturation(same.mean_length), k)
     assert chosen.tolist() == list(range(SIZE))

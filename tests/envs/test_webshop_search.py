@@ -152,16 +152,15 @@ def test_the_same_id_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("limits", [(2**20, 2**14), (50, 0)])
+@pytest.mark.parametrize("limits", [(2**20, 2500), (50, 0)])
 def test_equal_to_scoring_everything(
     seed: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is skipped, and however small the batches are."""
-    batch, many = limits
+    batch, few = limits
     monkeypatch.setattr(postings, "BATCH", batch)
     monkeypatch.setattr(postings, "WORDS_REMEMBERED", batch // 4)
-    monkeypatch.setattr(ranking, "MANY", many)
-    monkeypatch.setattr(ranking, "BLOCK", 2)
+    monkeypatch.setattr(ranking, "FEW", few)
     monkeypatch.setattr(ranking, "CHUNK", 70)
     documents = made(300, seed)
     index, plain = SearchIndex.build(documents), Plain(documents)

@@ -5,7 +5,7 @@ Then the exact sums, in double, of the documents whose bound reaches what the k 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,14 @@ from rewardswap.envs.webshop.bm25 import Saturation, score
 from rewardswap.envs.webshop.frequent import STEPS
 from rewardswap.envs.webshop.postings import Codes
 
-MANY = 2**14
-"""With so many scores to add up, it is worth while to look for what can be left out."""
+FEW = 2500
+"""Where the terms are in so many documents or fewer on average, adding all up is quicker."""
 ROUNDING = 2.0**-23
 """More than each term can be wrong by in a bound, as a share of the bound."""
 BLOCK = 256
-"""Documents of which only the highest bound is looked at to find a bound that k reach."""
+"""Documents at most of which only the highest bound is looked at, to find one that k reach."""
+BLOCKS = 8
+"""Times k: how many blocks there are at least, if there are as many documents."""
 CHUNK = 2**15
 """Documents whose bounds are added up while they lie in the processor's cache."""
 
@@ -34,9 +36,18 @@ class QueryTerm:
     codes: Codes
     parts: NDArray[np.uint8] | None
     """Of a frequent term, see `FrequentTerms`."""
+    peak: NDArray[np.float32]
+    """One number: the highest saturation of the term."""
     weight: np.float32
-    most: float
-    """The highest score of the term in any document."""
+
+    @property
+    def most(self) -> float:
+        """The highest score of the term in any document."""
+        return score(self.peak, self.weight).item()
+
+    def repeated(self, times: int) -> "QueryTerm":
+        """The same term as often in the query."""
+        return replace(self, weight=np.float32(times) * self.weight)
 
 
 def rank(terms: Sequence[QueryTerm], size: int, saturation: Saturation, k: int) -> Ranked:
@@ -44,10 +55,11 @@ def rank(terms: Sequence[QueryTerm], size: int, saturation: Saturation, k: int) 
 
     `size` is the number of all documents; there must be a term.
     """
-    if sum(len(term.documents) for term in terms) <= MANY:
+    if sum(len(term.documents) for term in terms) <= FEW * len(terms):
         return _add_all(terms, saturation)
     bounds = _add_bounds(terms, size, saturation)
-    highest = np.maximum.reduceat(bounds, np.arange(0, size, BLOCK))
+    block = max(min(BLOCK, size // (BLOCKS * k)), 1)
+    highest = np.maximum.reduceat(bounds, np.arange(0, size, block))
     first = _at_least(bounds, kth_highest(highest, k))
     bar = kth_highest(_add_exactly(terms, first, saturation), k)
     chosen = _at_least(bounds, bar * (1 - (len(terms) + 8) * ROUNDING))

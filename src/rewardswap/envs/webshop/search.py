@@ -9,6 +9,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewardswap.envs.webshop.analyzer import analyze
-from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency, score
+from rewardswap.envs.webshop.bm25 import Saturation, inverse_document_frequency
 from rewardswap.envs.webshop.frequent import FrequentTerms
 from rewardswap.envs.webshop.index_file import read_arrays, write_arrays
 from rewardswap.envs.webshop.postings import Collector, Postings
@@ -25,6 +26,8 @@ from rewardswap.envs.webshop.strings import SortedStrings
 
 VERSION = 2
 """To be raised with every change of the analysis, the scores or the arrays in the file."""
+TERMS_REMEMBERED = 2**14
+"""Terms of queries that need not be looked up again."""
 Documents = Iterable[tuple[str, str]]
 
 
@@ -37,6 +40,7 @@ class SearchIndex:
         self._ids = ids
         self._postings = postings
         self._saturation = Saturation(postings.mean_length)
+        self._known_term = lru_cache(maxsize=TERMS_REMEMBERED)(self._term)
 
     @classmethod
     def build(cls, documents: Documents) -> "SearchIndex":
@@ -133,16 +137,24 @@ class SearchIndex:
         return [(self._ids[number], reached) for number, reached in best]
 
     def _query_terms(self, query: str) -> Iterator[QueryTerm]:
+        for word, times in Counter(analyze(query)).items():
+            term = self._known_term(word)
+            if term is not None:
+                yield term if times == 1 else term.repeated(times)
+
+    def _term(self, word: str) -> QueryTerm | None:
         postings = self._postings
-        for term, times in Counter(analyze(query)).items():
-            number = postings.terms.find(term)
-            if number is not None:
-                documents, codes = postings.of(number)
-                idf = inverse_document_frequency(postings.filled, len(documents))
-                weight = np.float32(times) * idf
-                most = score(postings.peaks[number : number + 1], weight).item()
-                parts = postings.frequent.find(number)
-                yield QueryTerm(documents, codes, parts, weight, most)
+        number = postings.terms.find(word)
+        if number is None:
+            return None
+        documents, codes = postings.of(number)
+        return QueryTerm(
+            documents,
+            codes,
+            postings.frequent.find(number),
+            postings.peaks[number : number + 1],
+            inverse_document_frequency(postings.filled, len(documents)),
+        )
 
 
 def fingerprint_of(documents: Documents) -> str:

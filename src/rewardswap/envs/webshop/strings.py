@@ -15,6 +15,9 @@ class SortedStrings:
         """All strings in UTF-8, one after the other."""
         self.ends = ends
         """Where each string ends."""
+        # single places are read faster from these
+        self._letters = letters.data
+        self._ends = ends.data
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> "SortedStrings":
@@ -30,14 +33,13 @@ class SortedStrings:
         return len(self.ends)
 
     def __getitem__(self, place: int) -> str:
-        start = self.ends[place - 1] if place else 0
-        letters = self.letters[start : self.ends[place]]
-        return letters.tobytes().decode("utf-8", "surrogatepass")
+        start = self._ends[place - 1] if place else 0
+        return str(self._letters[start : self._ends[place]], "utf-8", "surrogatepass")
 
     def find(self, string: str) -> int | None:
         """The place of a string; None if it is not there."""
         wanted = _encode(string)
-        letters, ends = self.letters.data, self.ends.data
+        letters, ends = self._letters, self._ends
         place = bisect_left(
             range(len(ends)),
             wanted,
