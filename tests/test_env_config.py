@@ -16,6 +16,7 @@ from rewardswap.env_config.webshop import WebShop
 from rewardswap.envs.base import World
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
+from rewardswap.models import loading
 from rewardswap.models.loading import SMALL_AGENTS
 
 FOLDER = Path("data")
@@ -155,6 +156,15 @@ def test_the_small_agent_of_the_environment_is_the_model_by_default() -> None:
     with pytest.raises(ValueError, match="'base-agent' is the small agent of alfworld"):
         Run("x", env=WebShop(), policy=PolicyConfig(model="base-agent"))
     Run("x", env=WebShop())
+
+
+def test_a_small_agent_that_is_not_there_is_said_as_any_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "files", lambda _: tmp_path)
+    for name in SMALL_AGENTS:
+        with pytest.raises(ValueError, match=f"{tmp_path}/assets/{name} has no config.json; give"):
+            loading.load_language_model(name)
 
 
 def test_recipes_read_no_world() -> None:

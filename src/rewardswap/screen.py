@@ -46,7 +46,7 @@ class Screen:
         folder: Path,
         panel: Panel,
         training_tasks: int,
-        remarks: Iterable[str] = (),
+        remarks: Iterable[str],
     ) -> None:
         """Say what is about to happen, and what a reader of its numbers must know."""
         self._unit = "update" if run.budget_unit == "agent_updates" else run.budget_unit
