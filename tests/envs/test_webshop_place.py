@@ -141,6 +141,25 @@ def test_two_queries_that_find_the_same_lead_to_one_state(catalogue: Catalogue) 
     assert quoted[0] == quoted[1] != quoted[2]
 
 
+def test_the_page_of_the_results_is_in_the_key(catalogue: Catalogue) -> None:
+    one, two = (SEARCHES[0],), (SEARCHES[0], "click[next >]")
+    assert key(catalogue, *one) != key(catalogue, *two)
+    assert key(catalogue, *one) == key(catalogue, *two, "click[< prev]")
+    # also below the results, where it is the page that leads back to them
+    shop = reached(catalogue, (*two, f"click[{OPENED[1]}]"))
+    assert shop.place.number == 2
+    shop.step("click[features]")
+    assert shop.place.number == 2
+
+
+def test_after_buying_only_what_was_bought_is_left(catalogue: Catalogue) -> None:
+    def bought(query: str, *options: str) -> str:
+        return key(catalogue, query, f"click[{OPENED[0]}]", *options, "click[buy now]")
+
+    assert bought(SEARCHES[0]) == bought("search[blue]")
+    assert bought(SEARCHES[0]) != bought(SEARCHES[0], "click[red]")
+
+
 def test_links_that_look_visited_are_in_the_key_where_they_show(catalogue: Catalogue) -> None:
     back = (SEARCHES[0], f"click[{OPENED[0]}]", "click[< prev]")
     for mode in ("text", "text_rich"):

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from hashlib import sha256
+from itertools import cycle
 
 import pytest
 from small_shop import MUG, SHIRT, small_catalogue
@@ -11,6 +12,7 @@ from stocked_shop import PLAIN_MUGS, stocked_catalogue
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.goals import Goal
 from rewardswap.envs.webshop.splits import (
+    SHARES,
     UPSTREAM_VALID,
     check_disjoint,
     distinct_goals,
@@ -75,8 +77,8 @@ def test_of_equal_goals_the_first_is_kept_and_ids_are_sorted(catalogue: Catalogu
 
 def test_a_product_is_in_the_split_of_its_hash() -> None:
     # the first 8 bytes of sha256("B000000010") are .8444 of 2**64, of sha256("B000000013") .8732
-    splits = [split_of(asin) for asin in (MUG, SHIRT, *PLAIN_MUGS)]
-    assert "".join(split[1] for split in splits) == "rraraerarrra"  # tRain, vAlid, tEst
+    found = [split_of(asin) for asin in (MUG, SHIRT, *PLAIN_MUGS)]
+    assert "".join(split[1] for split in found) == "rraraerarrra"  # tRain, vAlid, tEst
 
 
 def test_about_the_named_shares_of_many_products_are_in_each_split() -> None:
@@ -122,6 +124,15 @@ def test_a_product_in_two_splits_is_named(catalogue: Catalogue) -> None:
     check_disjoint(catalogue.goals, {"train": dict(mug), "valid": rest})
     with pytest.raises(ValueError, match=f"product '{MUG}' is in splits 'train' and 'valid'"):
         check_disjoint(catalogue.goals, {"train": dict(mug[:2]), "valid": rest | dict(mug[2:])})
+
+
+def test_splits_by_product_are_checked(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = cycle(SHARES)
+    monkeypatch.setattr("rewardswap.envs.webshop.splits.split_of", lambda asin: next(turns))
+    with pytest.raises(ValueError, match=r"product 'B0000000\d\d' is in splits"):
+        split_by_product(catalogue.goals, distinct_goals(catalogue.goals))
 
 
 def test_the_split_by_position_cuts_the_list() -> None:
