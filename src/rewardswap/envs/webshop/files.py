@@ -1,9 +1,12 @@
 """Reading WebShop's JSON files: every fault is a ValueError with the path and the way out."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeGuard, get_args
+
+from rewardswap.envs.webshop.json_list import is_list, read_elements
 
 SETS = {
     "small": ("items_shuffle_1000.json", "items_ins_v2_1000.json"),
@@ -36,10 +39,11 @@ class NounTable(NamedTuple):
     """Program and model with their versions; "unknown" where the file does not say."""
 
 
-def read_json(path: Path) -> object:
-    """The content of a JSON file; raises ValueError if it is missing, cut or no JSON."""
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """What is wrong with a file while it is read, as a ValueError with the way out."""
     try:
-        content: object = json.loads(path.read_text(encoding="utf-8"))
+        yield
     except OSError as fault:
         raise ValueError(f"{path}: cannot be read ({fault.strerror}); {SET_UP}") from fault
     except UnicodeDecodeError as fault:
@@ -52,6 +56,12 @@ def read_json(path: Path) -> object:
         ) from fault
     except RecursionError as fault:
         raise ValueError(f"{path}: nested too deeply for WebShop's data; {COPY}") from fault
+
+
+def read_json(path: Path) -> object:
+    """The content of a JSON file; raises ValueError if it is missing, cut or no JSON."""
+    with _refusing(path):
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
@@ -64,19 +74,25 @@ def read_table(path: Path) -> dict[str, object]:
     return content
 
 
-def read_records(path: Path) -> list[dict[str, object]]:
-    """A JSON list of objects; raises ValueError if it is anything else or empty."""
-    content = read_json(path)
-    if not isinstance(content, list):
-        kind = type(content).__name__
+def read_records(path: Path) -> Iterator[dict[str, object]]:
+    """The objects of a JSON list one after another; raises ValueError if it is anything else.
+
+    An empty list is refused too. What is wrong further on is said when it is reached.
+    """
+    with _refusing(path):
+        listed = is_list(path)
+    if not listed:
+        kind = type(read_json(path)).__name__
         raise ValueError(f"{path}: holds a {kind}, expected a list of products; {COPY}")
-    if not content:
+    place = -1
+    with _refusing(path):
+        for place, record in enumerate(read_elements(path)):
+            if not isinstance(record, dict):
+                kind = type(record).__name__
+                raise ValueError(f"{path}: entry {place} is a {kind}, expected an object; {COPY}")
+            yield record
+    if place < 0:
         raise ValueError(f"{path}: the list of products is empty; {COPY}")
-    for place, record in enumerate(content):
-        if not isinstance(record, dict):
-            kind = type(record).__name__
-            raise ValueError(f"{path}: entry {place} is a {kind}, expected an object; {COPY}")
-    return content
 
 
 def is_strings(value: object) -> TypeGuard[list[str]]:
