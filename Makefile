@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Whole training runs, five times faster without the run-time check of every tensor's shape.
 UNCHECKED := --override-ini addopts=
 
-.PHONY: install demo test test-slow lint types check docs bench clean
+.PHONY: install demo test test-slow lint types check docs bench bench-webshop-search clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -40,6 +40,11 @@ docs: install
 
 bench: install
 	$(BIN)/python benchmarks/alfworld_engine.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/webshop.py
+
+# Up to a million products: about ten minutes and 3 GB of memory.
+bench-webshop-search: install
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/webshop_search.py --plot docs/results/webshop-search.svg
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info
