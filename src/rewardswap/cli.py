@@ -12,6 +12,7 @@ from pathlib import Path
 os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
+from tyro import MISSING
 
 from rewardswap.configuration import Run, unknown
 from rewardswap.data import data
@@ -143,9 +144,11 @@ def evaluate(words: list[str], console: Console) -> None:
 
 def make_base_agent(words: list[str], console: Console) -> None:
     """Make a small base agent by supervised learning; resumes where it was stopped."""
-    from rewardswap.sft import BaseAgentConfig, run
+    from rewardswap.sft import LESSONS, BaseAgentConfig, named_lessons, run
 
-    config = parse(BaseAgentConfig, None, words, "rewardswap sft")
+    env = Choice("env", named_lessons, f"there are lessons in {', '.join(LESSONS)}")
+    start, rest = with_choices(BaseAgentConfig(output=MISSING), words, env)
+    config = parse(BaseAgentConfig, start, rest, "rewardswap sft")
     checked(lambda: run(config, console))
 
 

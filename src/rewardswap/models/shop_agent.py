@@ -18,8 +18,8 @@ JOINT = ("find me", "price lower than", "back to search", "buy now", "next >", "
 BRACKETS = ("search[", "click[", "]")
 
 WORDS = (
-    ". , : ; a and of for page again product bought chosen features description reviews i am looking want to buy "
-    "need with material 1 2 3 4 5"
+    ". , : ; a and of for page again product bought chosen features description reviews i am "
+    "looking want to buy need with material 1 2 3 4 5"
 )
 
 MOST_DOLLARS = 369

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from transformers import PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.shopper import Habits, Shopper
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.envs.webshop.world import ShopWorld
 from rewardswap.models.shop_agent import build_tokenizer
+from rewardswap.models.small_agent import build_model
 from rewardswap.sft.rows import Episode, encode_chat, stream_seed
 from rewardswap.types import Task
 
@@ -41,6 +42,10 @@ class WebShopLessons:
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The words of the generated shop."""
         return build_tokenizer()
+
+    def model(self, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+        """The small agent's architecture."""
+        return build_model(tokenizer, seed, says_what_it_reads=True)
 
     def demonstrations(
         self, seed: int, step: int, count: int, tokenizer: PreTrainedTokenizerFast
