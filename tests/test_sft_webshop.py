@@ -1,5 +1,6 @@
 """The lessons of the generated shop: fresh shops, and an exam that no lesson was from."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from rewardswap.sft import BaseAgentConfig, train_base_agent
 from rewardswap.sft.webshop import WebShopLessons
 
-SMALL = WebShopLessons(products=60, steps_per_shop=2)
+SMALL = WebShopLessons(products=150, steps_per_shop=2, drill_steps=0)
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +36,33 @@ def test_the_agents_tokens_are_its_actions(tokenizer):
         assert action.strip().endswith("]")
 
 
+def seen(lessons, step, tokenizer):
+    """Titles and asins of the products that the demonstrations of a step show."""
+    texts = words_of(lessons.demonstrations(0, step, 6, tokenizer), tokenizer)
+    return {card for text in texts for card in re.findall(r"([a-z -]+) \$\d+ (b0sw\d+)", text)}
+
+
 def test_a_fresh_shop_opens_after_so_many_steps_and_none_is_the_exams(tokenizer):
     exam, tasks = SMALL.exam(0, 10)
     assert len(tasks) == 10
-    asins = set(exam.catalogue.products)
-    shops = [
-        {w for text in words_of(SMALL.demonstrations(0, step, 6, tokenizer), tokenizer)
-         for w in text.upper().split() if w.startswith("B0SW")}
-        for step in range(4)
-    ]  # fmt: skip
+    shops = [seen(SMALL, step, tokenizer) for step in range(4)]
     assert shops[0] & shops[1]
     assert shops[2] & shops[3]
     assert not shops[1] & shops[2]
-    assert not asins & set.union(*shops)
+    products = exam.catalogue.products.values()
+    titles = {(f" {product.name.lower()}", product.asin.lower()) for product in products}
+    assert not titles & set.union(*shops)
+
+
+def test_a_drill_says_random_tokens_twice(tokenizer):
+    lessons = replace(SMALL, drill_steps=1)
+    drills = lessons.demonstrations(0, 0, 2, tokenizer)
+    assert len({tuple(drill.ids) for drill in drills}) == len(drills) == 4
+    for episode in drills:
+        half = len(episode.ids) // 2
+        assert episode.ids[:half] == episode.ids[half:]
+        assert episode.by_agent == [False] * half + [True] * half
+    assert lessons.demonstrations(0, 1, 2, tokenizer) == SMALL.demonstrations(0, 1, 2, tokenizer)
 
 
 def test_without_bad_habits_most_demonstrations_succeed(tokenizer):

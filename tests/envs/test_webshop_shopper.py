@@ -11,7 +11,7 @@ from rewardswap.envs.webshop.world import ShopWorld
 
 @pytest.fixture(scope="module")
 def world() -> ShopWorld:
-    return ShopWorld(synthetic_catalogue(seed=0, products=300), mode="short", turn_limit=15)
+    return ShopWorld(synthetic_catalogue(seed=0, products=600), mode="short", turn_limit=15)
 
 
 def visit(world: ShopWorld, habits: Habits, number: int) -> tuple[list[str], float]:

@@ -89,13 +89,9 @@ ACTION_TOKENS = 12
 """Most tokens of one action, in tokens; the longest command of the world has 8."""
 
 
-def build_model(
-    tokenizer: PreTrainedTokenizerFast, seed: int, *, says_what_it_reads: bool = False
-) -> LlamaForCausalLM:
+def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
     """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone.
 
-    With `says_what_it_reads` the weights that write a token start as those that read it, so that
-    copying is easy to learn; they are not tied.
     Its config says `observation_wording`: short, the wording of the world that it is trained in.
     """
     config = LlamaConfig(
@@ -117,8 +113,5 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    if says_what_it_reads:
-        with torch.no_grad():
-            model.lm_head.weight.copy_(model.model.embed_tokens.weight)
     model.generation_config.max_new_tokens = ACTION_TOKENS
     return model

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from rewardswap.envs.alfworld.expert import Expert, Noise
 from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize, generate_game
 from rewardswap.envs.alfworld.world import GameWorld
-from rewardswap.models.small_agent import build_model, build_tokenizer
+from rewardswap.models.small_agent import build_tokenizer
 from rewardswap.sft.rows import Episode, encode_chat, stream_seed
 from rewardswap.types import Task
 
@@ -31,10 +31,6 @@ class AlfworldLessons:
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The words of the text world."""
         return build_tokenizer()
-
-    def model(self, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-        """The small agent's architecture."""
-        return build_model(tokenizer, seed)
 
     def demonstrations(
         self, seed: int, step: int, count: int, tokenizer: PreTrainedTokenizerFast

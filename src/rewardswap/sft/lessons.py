@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from rewardswap.envs.base import World
 from rewardswap.sft.rows import Episode
@@ -16,10 +16,6 @@ class Lessons(Protocol):
 
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The world's words."""
-        ...
-
-    def model(self, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-        """The untrained agent."""
         ...
 
     def demonstrations(

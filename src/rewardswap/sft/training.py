@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from rewardswap.models.small_agent import build_model
 from rewardswap.sft.alfworld import AlfworldLessons
 from rewardswap.sft.checkpoints import load_checkpoint, save_checkpoint, save_folder
 from rewardswap.sft.evaluation import evaluate
@@ -123,7 +124,7 @@ def describe(config: BaseAgentConfig) -> dict[str, object]:
 
 
 def _begin(config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast) -> Training:
-    model = config.env.model(tokenizer, stream_seed(config.seed, "weights"))
+    model = build_model(tokenizer, stream_seed(config.seed, "weights"))
     model.train()
     training = Training(model, _optimizers(config, model))
     if config.resume and config.checkpoint.exists():

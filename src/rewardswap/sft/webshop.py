@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.shopper import Habits, Shopper
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.envs.webshop.world import ShopWorld
 from rewardswap.models.shop_agent import build_tokenizer
-from rewardswap.models.small_agent import build_model
 from rewardswap.sft.rows import Episode, encode_chat, stream_seed
 from rewardswap.types import Task
+
+DRILLED = 24
+"""Tokens that a drill repeats."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class WebShopLessons:
     """Size of a shop, in products."""
     steps_per_shop: int = 40
     """Optimizer steps after which a fresh shop opens."""
+    drill_steps: int = 300
+    """Optimizer steps at the start that repeat random words, so that copying is learned first."""
     turn_limit: int = 15
     """Most turns of a demonstration and of an evaluated episode."""
 
@@ -43,14 +47,13 @@ class WebShopLessons:
         """The words of the generated shop."""
         return build_tokenizer()
 
-    def model(self, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-        """The small agent's architecture."""
-        return build_model(tokenizer, seed, says_what_it_reads=True)
-
     def demonstrations(
         self, seed: int, step: int, count: int, tokenizer: PreTrainedTokenizerFast
     ) -> list[Episode]:
-        """Each after a goal drawn at random from the shop of that step."""
+        """Each after a goal drawn at random from the shop of that step; drills before them."""
+        if step < self.drill_steps:
+            seeds = [stream_seed(seed, "drill", step, number) for number in range(2 * count)]
+            return [drill(seed, len(tokenizer)) for seed in seeds]
         shop = stream_seed(seed, "shop", step // self.steps_per_shop)
         world = _world(shop, self.products, self.turn_limit)
         seeds = [stream_seed(seed, "demonstration", step, number) for number in range(count)]
@@ -88,6 +91,13 @@ class WebShopLessons:
             if step.terminated:
                 break
         return encode_chat(chat, tokenizer, success)
+
+
+def drill(seed: int, words: int) -> Episode:
+    """DRILLED random tokens, and the same again as the agent's."""
+    random = Random(seed)
+    ids = [random.randrange(words) for _ in range(DRILLED)]
+    return Episode([*ids, *ids], [False] * DRILLED + [True] * DRILLED, success=False)
 
 
 @lru_cache(maxsize=2)
