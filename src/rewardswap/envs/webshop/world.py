@@ -144,9 +144,10 @@ class ShopWorld:
         return [Task(id, goals[n]["category"], goals[n]["asin"]) for id, n in numbers]
 
     def remarks(self, split: str) -> list[str]:
-        """Sizes, goals out of reach, duplicates, overlap; raises ValueError naming the splits.
+        """Sizes, goals out of reach, duplicates, where nouns are from, overlap.
 
         The first call for a split buys every goal's own product: about 60 microseconds a goal.
+        Raises ValueError naming the splits.
         """
         self._check(split)
         return list(self._describe(split))
@@ -176,6 +177,7 @@ class ShopWorld:
             size_remark(self.catalogue, split, numbers),
             ceiling_remark(self.catalogue, split, numbers),
             *duplicates_remark(self.catalogue, len(self._numbers)),
+            f"all splits: the nouns of product names are from {self.catalogue.nouns_source}",
             *overlap,
         )
 
