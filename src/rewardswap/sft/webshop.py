@@ -15,10 +15,7 @@ from rewardswap.sft.rows import Episode, encode_chat, stream_seed
 from rewardswap.types import Task
 
 DRILLED = 24
-"""Random tokens of a drill, of which as many are said again."""
-
-PIECE = 4
-"""Tokens that a drill says again in a row."""
+"""Tokens that a drill repeats."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,8 @@ class WebShopLessons:
     """Size of a shop, in products."""
     steps_per_shop: int = 40
     """Optimizer steps after which a fresh shop opens."""
-    drill_steps: int = 400
-    """Optimizer steps at the start that repeat random tokens, so that copying is learned first."""
+    drill_steps: int = 300
+    """Optimizer steps at the start that repeat random words, so that copying is learned first."""
     turn_limit: int = 15
     """Most turns of a demonstration and of an evaluated episode."""
 
@@ -97,16 +94,10 @@ class WebShopLessons:
 
 
 def drill(seed: int, words: int) -> Episode:
-    """Random tokens, then pieces of them from random places; of a piece all but its first token,
-    which nothing tells, is the agent's."""
+    """DRILLED random tokens, and the same again as the agent's."""
     random = Random(seed)
     ids = [random.randrange(words) for _ in range(DRILLED)]
-    by_agent = [False] * DRILLED
-    for _ in range(DRILLED // PIECE):
-        start = random.randrange(DRILLED - PIECE + 1)
-        ids += ids[start : start + PIECE]
-        by_agent += [False, *[True] * (PIECE - 1)]
-    return Episode(ids, by_agent, success=False)
+    return Episode([*ids, *ids], [False] * DRILLED + [True] * DRILLED, success=False)
 
 
 @lru_cache(maxsize=2)
