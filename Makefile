@@ -42,7 +42,7 @@ bench: install
 	$(BIN)/python benchmarks/alfworld_engine.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/webshop.py
 
-# Up to a million products: about ten minutes and 3 GB of memory.
+# Up to a million products: about five minutes and 3 GB of memory.
 bench-webshop-search: install
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/webshop_search.py --plot docs/results/webshop-search.svg
 
