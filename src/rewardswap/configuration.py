@@ -16,6 +16,7 @@ from rewardswap.loops.budget import BudgetUnit
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.base import Method
 from rewardswap.methods.grpo import GRPO
+from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.rewards.config import ProcessRewardConfig
 
 
@@ -42,6 +43,10 @@ class PolicyConfig:
     tokens_per_microbatch: int = 4096
     """Most tokens, padding included, of one forward and backward pass; changes no number beyond
     rounding."""
+    head_logits: int = HEAD_LOGITS
+    """Most logits (action tokens x vocabulary) that the head holds at once; where a micro-batch has
+    more, they are computed in pieces and again in the backward pass. Changes no number beyond
+    rounding."""
     temperature: float = 1.0
     """Sampling temperature of rollouts; log-probs are taken at it."""
     action_tokens: int | None = None
@@ -56,6 +61,7 @@ class PolicyConfig:
             minibatches=self.minibatches,
             action_tokens=1 if self.action_tokens is None else self.action_tokens,
             tokens_per_microbatch=self.tokens_per_microbatch,
+            head_logits=self.head_logits,
         )
         positive(
             learning_rate=self.learning_rate,

@@ -171,6 +171,7 @@ class Training:
                 temperature=run.policy.temperature,
                 gradient_clip=run.policy.gradient_clip,
                 tokens_per_microbatch=run.policy.tokens_per_microbatch,
+                head_logits=run.policy.head_logits,
             )
 
         def linear(updates: int) -> float:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.head import HEAD_LOGITS, chosen_scores
 from rewardswap.models.learner import Learner, Metrics
 
 
@@ -37,6 +38,7 @@ class Policy(Learner):
         temperature: float = 1.0,
         gradient_clip: float = 1.0,
         tokens_per_microbatch: int = 8192,
+        head_logits: int = HEAD_LOGITS,
     ) -> None:
         super().__init__(
             model,
@@ -45,6 +47,7 @@ class Policy(Learner):
             tokens_per_microbatch=tokens_per_microbatch,
         )
         self.temperature = temperature
+        self.head_logits = head_logits
 
     def _forward(self, batch: Batch, *, entropy_gradient: bool = False) -> TokenScores:
         """The trunk over all tokens, the head only where an action token is predicted."""
@@ -56,11 +59,14 @@ class Policy(Learner):
             input_ids=batch.tokens, attention_mask=attention, use_cache=False
         ).last_hidden_state
         mask = batch.action_mask
-        logits = head(hidden[:, :-1][mask[:, 1:]]).float() / self.temperature
-        distribution = torch.log_softmax(logits, dim=-1)
-        chosen = distribution.gather(-1, batch.tokens[mask][:, None])[:, 0]
-        with torch.set_grad_enabled(entropy_gradient):
-            entropy = -(distribution.exp() * distribution).sum(dim=-1)
+        chosen, entropy = chosen_scores(
+            head,
+            hidden[:, :-1][mask[:, 1:]],
+            batch.tokens[mask],
+            self.temperature,
+            entropy_gradient=entropy_gradient,
+            most_logits=self.head_logits,
+        )
         blank = torch.zeros(mask.shape, device=mask.device)
         return TokenScores(
             logprob=blank.masked_scatter(mask, chosen), entropy=blank.masked_scatter(mask, entropy)
