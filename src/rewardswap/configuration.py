@@ -47,6 +47,9 @@ class PolicyConfig:
     """Most logits (action tokens x vocabulary) that the head holds at once; where a micro-batch has
     more, they are computed in pieces and again in the backward pass. Changes no number beyond
     rounding."""
+    gradient_checkpointing: bool = False
+    """Whether layers keep only their inputs and run again in the backward pass: less memory, about
+    a third more time, the same numbers to the bit in float32 on the CPU. The critic's too."""
     temperature: float = 1.0
     """Sampling temperature of rollouts; log-probs are taken at it."""
     action_tokens: int | None = None

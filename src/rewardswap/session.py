@@ -172,6 +172,7 @@ class Training:
                 gradient_clip=run.policy.gradient_clip,
                 tokens_per_microbatch=run.policy.tokens_per_microbatch,
                 head_logits=run.policy.head_logits,
+                gradient_checkpointing=run.policy.gradient_checkpointing,
             )
 
         def linear(updates: int) -> float:
@@ -211,6 +212,7 @@ class Training:
             make_optimizer=lambda model: make_optimizer(model, rate),
             gradient_clip=policy.gradient_clip,
             tokens_per_microbatch=policy.tokens_per_microbatch,
+            gradient_checkpointing=policy.gradient_checkpointing,
         )
 
     def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.recomputing import recomputable_layers, recomputing
 
 Metrics = dict[str, float]
 
@@ -32,8 +33,10 @@ class Learner:
         make_optimizer: Callable[[nn.Module], torch.optim.Optimizer],
         gradient_clip: float = 1.0,
         tokens_per_microbatch: int = 8192,
+        gradient_checkpointing: bool = False,
     ) -> None:
         self.model = model
+        self._recomputed = recomputable_layers(model) if gradient_checkpointing else []
         self.make_optimizer = make_optimizer
         self.optimizer = make_optimizer(model)
         self.gradient_clip = gradient_clip
@@ -65,7 +68,8 @@ class Learner:
         for rows in microbatches(
             batch, self.tokens_per_microbatch, whole_trajectories=whole_trajectories
         ):
-            value, metrics = loss(batch.take(rows).to(self.device))
+            with recomputing(self._recomputed):
+                value, metrics = loss(batch.take(rows).to(self.device))
             value.backward()  # type: ignore[no-untyped-call]
             for name, number in {**metrics, "loss": float(value.detach())}.items():
                 totals[name] = totals.get(name, 0.0) + number

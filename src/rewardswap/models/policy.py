@@ -39,12 +39,14 @@ class Policy(Learner):
         gradient_clip: float = 1.0,
         tokens_per_microbatch: int = 8192,
         head_logits: int = HEAD_LOGITS,
+        gradient_checkpointing: bool = False,
     ) -> None:
         super().__init__(
             model,
             make_optimizer=make_optimizer,
             gradient_clip=gradient_clip,
             tokens_per_microbatch=tokens_per_microbatch,
+            gradient_checkpointing=gradient_checkpointing,
         )
         self.temperature = temperature
         self.head_logits = head_logits

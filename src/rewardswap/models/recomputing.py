@@ -1,0 +1,39 @@
+"""Gradient checkpointing: layers keep only their inputs and run again in the backward pass."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+
+def recomputable_layers(model: nn.Module) -> list[nn.Module]:
+    """The layers that can run again; raises ValueError if the model marks none as such."""
+    layers: list[nn.Module] = [
+        module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
+    ]
+    if not layers:
+        raise ValueError(
+            f"policy.gradient_checkpointing finds no layer in {type(model).__name__} that can run "
+            "again; leave it out"
+        )
+    return layers
+
+
+@contextmanager
+def recomputing(layers: Sequence[nn.Module]) -> Iterator[None]:
+    """Forward passes within keep only what enters `layers`; the gradients are equal to the bit.
+
+    transformers' own switch works in training mode alone, where dropout would make other numbers
+    of the same tokens; here the model stays in evaluation mode.
+    """
+    again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
+    try:
+        for layer in layers:
+            layer.forward = partial(again, layer.forward)
+        yield
+    finally:
+        for layer in layers:
+            vars(layer).pop("forward", None)
