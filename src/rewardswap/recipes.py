@@ -35,9 +35,17 @@ def demo_grpo() -> Run:
 def webshop_demo() -> Run:
     """RSPO around GRPO with the shipped small agent in a generated shop, on 2 cores.
 
-    The settings are those of `demo` (ours).
+    The settings are those of `demo`, but that the dense reward is the rule-based one, the score of
+    what would be bought now: a process reward model learns little from the few successes of the
+    start policy (ours).
     """
-    return replace(demo(), recipe="webshop-demo", env=WebShop(evaluation_tasks=400))
+    return replace(
+        demo(),
+        recipe="webshop-demo",
+        budget=50,
+        env=WebShop(evaluation_tasks=300),
+        reward=RewardConfig(dense="progress"),
+    )
 
 
 def webshop_demo_grpo() -> Run:

@@ -3,12 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rewardswap.envs.webshop.oracle import solve
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue, synthetic_products
 from rewardswap.envs.webshop.vocabulary import DEPARTMENTS, OPTIONS
 from rewardswap.envs.webshop.world import ShopWorld
+from rewardswap.models.loading import model_folder
 from rewardswap.models.shop_agent import build_tokenizer
+
+FOLDER = model_folder("shop-agent")
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +95,28 @@ def test_no_price_or_limit_has_more_dollars_than_the_words(tokenizer):
     highest = max(kind.dollars[1] for d in DEPARTMENTS for kind in d.kinds) + 90 + 40
     assert max(prices) < highest
     assert tokenizer.unk_token_id not in tokenizer(f"price lower than ${highest}")["input_ids"]
+
+
+def test_the_shipped_folder_loads_with_plain_transformers():
+    shipped = AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(FOLDER, local_files_only=True)
+    text = "find me machine washable shirts with color : red , and price lower than $40 <act>"
+    with torch.inference_mode():
+        logits = model(input_ids=shipped(text, return_tensors="pt")["input_ids"]).logits
+    assert logits.shape[-1] == len(shipped)
+    assert shipped.decode(logits[0, -1].argmax()) == "search["
+    assert model.config.observation_wording == "short"
+
+
+def test_the_shipped_tokenizer_is_the_one_that_is_built(tokenizer):
+    shipped = AutoTokenizer.from_pretrained(FOLDER, local_files_only=True)
+    assert shipped.get_vocab() == tokenizer.get_vocab()
+    assert shipped.chat_template == tokenizer.chat_template
+    text = "page 1 of 5 ; nordane slim hand wash wool hat $9 b0sw000000 <act> click[b0sw000000]"
+    ids = shipped(text)["input_ids"]
+    assert ids == tokenizer(text)["input_ids"]
+    assert shipped.decode(ids) == tokenizer.decode(ids)
+
+
+def test_the_shipped_folder_is_small():
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= 6_000_000
