@@ -1,10 +1,10 @@
-"""A word-level tokenizer with chat templates of several habits, and a world of three doors."""
+"""Tokenizers of words and of letters, chat templates of two habits, and a world of three doors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE, WordLevel
 from tokenizers.pre_tokenizers import Split
 from transformers import PreTrainedTokenizerFast
 
@@ -34,6 +34,29 @@ def small_tokenizer(template: str | None = TEMPLATE) -> Any:
         eos_token="<end>",
         unk_token="<unk>",
         additional_special_tokens=["<stop>", "<system>", "<user>", "<assistant>", "\n"],
+    )
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def letter_tokenizer(
+    specials: Sequence[str] = ("<user>", "<assistant>"),
+    template: str = TEMPLATE,
+    *,
+    end: str = "<end>",
+    merges: Sequence[tuple[str, str]] = (),
+) -> Any:
+    """A token for each byte, so that every text is read and said as it is.
+
+    `merges` adds tokens of two tokens, so that a text may be said in more ways than one.
+    """
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    signs = [end, *specials, *alphabet, *(left + right for left, right in merges)]
+    inner = Tokenizer(BPE({sign: n for n, sign in enumerate(signs)}, list(merges)))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token=end, additional_special_tokens=list(specials)
     )
     tokenizer.chat_template = template
     return tokenizer

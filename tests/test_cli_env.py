@@ -39,6 +39,9 @@ def reader() -> str:
         (["--env=webshop", "--env.data=d", "--env.products=1000"], "--env.products does nothing"),
         (["--env=webshop", "--env.instructions=synthetic"], "--env.instructions does nothing"),
         (["--env.games=x", "--env.generated_games=4000"], "--env.generated-games does nothing in"),
+        (["--env.window=2"], "--env.window does nothing in the chat prompt"),
+        (["--env.prompt=verl_agent", "--env.thinking=template"], "--env.thinking does nothing in"),
+        (["--env.action-format=xml"], "env.action_format must be one of text, tags, tools"),
         (["--env=webshop", "--env=alfworld", "--env.seed=1"], "unknown key '--env.seed'"),
     ],
 )

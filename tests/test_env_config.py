@@ -4,20 +4,24 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from rewardswap.configuration import PolicyConfig, Run
-from rewardswap.env_config import ENVIRONMENTS, environment_name, model_of
+from rewardswap.env_config import ENVIRONMENTS, base, environment_name, model_of
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.envs.base import World
+from rewardswap.envs.verl_agent import VERL_AGENT
 from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.models import loading
 from rewardswap.models.loading import SMALL_AGENTS
+from rewardswap.rollout.formats import make_format
+from rewardswap.rollout.prompting import CHAT
+from rewardswap.rollout.thinking import Thinking
 
 FOLDER = Path("data")
 
@@ -71,6 +75,20 @@ def test_wording_and_prompt_decide_webshops_pages(
         (lambda: Alfworld(generated_games=0), "generated_games must be at least 1, got 0"),
         (lambda: Alfworld(turn_limit=0), "turn_limit must be at least 1, got 0"),
         (lambda: WebShop(evaluation_tasks=0), "evaluation_tasks must be at least 1, got 0"),
+        (
+            lambda: Alfworld(window=3),
+            "window does nothing in the chat prompt, which tells every tu",
+        ),
+        (lambda: WebShop(window=3, data=FOLDER), "window does nothing in the chat prompt"),
+        (lambda: Alfworld(window=-1, prompt="verl_agent"), "window must be at least 0, got -1"),
+        (
+            lambda: Alfworld(prompt="verl_agent", thinking="kept", games=FOLDER),
+            "thinking does nothing in the prompt verl_agent, which has its own",
+        ),
+        (
+            lambda: WebShop(prompt="verl_agent", action_format="tools"),
+            "action_format does nothing in the prompt verl_agent",
+        ),
         (lambda: WebShop(products=0), "products must be at least 1, got 0"),
         (lambda: WebShop(seed=-1), "seed must be at least 0, got -1"),
         (lambda: WebShop(data=FOLDER, products=5), "products does nothing with a folder in env.d"),
@@ -87,7 +105,15 @@ def test_settings_that_make_no_sense_or_do_nothing(make: Any, said: str) -> None
 def test_settings_that_go_with_a_folder_or_without_one() -> None:
     WebShop(data=FOLDER, size="small", upstream_draw=True, instructions="human", seed=3)
     WebShop(products=5, seed=3, upstream_split=True)
-    Alfworld(generated_games=5, generated_seed=3)
+    Alfworld(generated_games=5, generated_seed=3, thinking="kept", action_format="tools")
+    Alfworld(prompt="verl_agent", window=0)
+
+
+def test_the_choices_of_prompts_are_those_of_the_rollout() -> None:
+    assert get_args(base.Thinking) == get_args(Thinking)
+    for name in get_args(base.ActionFormat):
+        make_format(name)
+    assert {CHAT, VERL_AGENT} == set(get_args(base.Prompt))
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

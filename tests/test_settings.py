@@ -83,8 +83,8 @@ def test_every_method_comes_back_from_its_file(kind: type[Method], tmp_path: Pat
     "env",
     [
         Alfworld(),
-        Alfworld("s", "t", 3, 4, "verl_agent", Path("games"), "short"),
-        Alfworld(generated_games=7, generated_seed=8),
+        Alfworld("s", "t", 3, 4, "verl_agent", 5, games=Path("games"), wording="short"),
+        Alfworld(thinking="kept", action_format="tools", generated_games=7, generated_seed=8),
         WebShop(),
         WebShop("s", "t", 3, 4, "verl_agent", seed=5, products=6, mode="text_rich"),
         WebShop(

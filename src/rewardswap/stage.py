@@ -71,11 +71,20 @@ def make_stage(
     model = model_of(env, model)
     language_model = load_language_model(model, device)
     world = env.world(language_model.wording)
+    context = make_context(
+        language_model.tokenizer,
+        world,
+        env.prompt,
+        language_model.end_token_ids,
+        window=env.window,
+        thinking=env.thinking,
+        action_format=env.action_format,
+    )
     tasks = world.tasks(env.panel_split)
     panel = Panel(
         env.panel_split,
         tuple(tasks[: env.evaluation_tasks]),
-        tuple(world.remarks(env.panel_split)),
+        (*world.remarks(env.panel_split), *context.remarks),
         env.origin,
     )
     if env.evaluation_tasks is not None and len(panel.tasks) < env.evaluation_tasks:
@@ -100,8 +109,6 @@ def make_stage(
         panel=panel,
         language_model=language_model,
         engine=engine,
-        context=make_context(
-            language_model.tokenizer, world, env.prompt, language_model.end_token_ids
-        ),
+        context=context,
         sampling=sampling,
     )

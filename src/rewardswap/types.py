@@ -49,7 +49,7 @@ class Turn:
     logprobs: FloatArray
     """log-probabilities of `action_ids` under the policy that sampled them, at its temperature."""
     action: str
-    """The text sent to the environment."""
+    """The text sent to the environment, or what was said where no action could be read in it."""
     valid: bool
     """Whether the environment admitted the action, and it was said in the prompt's form."""
     truncated: bool

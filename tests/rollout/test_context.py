@@ -6,6 +6,7 @@ import pytest
 from chatting import STRIPPING, TEMPLATE, small_tokenizer
 from rewardswap.envs.base import Observation
 from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.formats import Reading
 
 IDS = {word: n for n, word in enumerate(small_tokenizer().convert_ids_to_tokens(range(19)))}
 
@@ -50,7 +51,7 @@ def test_a_second_end_token_ends_an_action_too() -> None:
     conversation = context.conversation(heard("look"))
     conversation.reply(said("open", "<stop>"), "open", heard("lose"))
     assert conversation.context_ids.tolist()[:2] == ids("\n", "<user>")
-    assert context.read(said("open", "door", "<stop>")) == ("open door", True)
+    assert context.read(said("open", "door", "<stop>")) == Reading("open door", True)
 
 
 def test_rows_of_tokens_equal_the_rendered_chat() -> None:
@@ -64,7 +65,7 @@ def test_rows_of_tokens_equal_the_rendered_chat() -> None:
         {"role": "assistant", "content": "open"},
         {"role": "user", "content": "lose"},
     ]
-    assert row == context.tokens(context.render(chat)).tolist()
+    assert row == context.template.tokens(context.template.render(chat)).tolist()
 
 
 def test_a_template_that_strips_thinking_starts_anew_only_after_thinking() -> None:
@@ -113,8 +114,8 @@ def test_what_follows_the_last_action_is_told_with_a_header_that_nothing_follows
 
 def test_action_text_has_no_special_token_and_no_outer_space() -> None:
     context = ChatContext(small_tokenizer(), "")
-    assert context.read(said("open", "<user>", "door", "<end>")) == ("open door", True)
-    assert context.read(said("<end>")) == ("", True)
+    assert context.read(said("open", "<user>", "door", "<end>")) == Reading("open door", True)
+    assert context.read(said("<end>")) == Reading("", True)
 
 
 def test_without_a_chat_template_the_way_out_is_named() -> None:

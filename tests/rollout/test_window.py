@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, decoders, pre_tokenizers
-from tokenizers.models import BPE
-from transformers import PreTrainedTokenizerFast
 
-from chatting import TEMPLATE, Doors
+from chatting import Doors, letter_tokenizer
 from rewardswap.envs.alfworld.world import GameWorld
 from rewardswap.envs.base import Observation, World
 from rewardswap.envs.verl_agent import VERL_AGENT
@@ -20,6 +17,7 @@ from rewardswap.models.batching import rows_of
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import COUNTERS, EpisodeRequest, Played, play
+from rewardswap.rollout.formats import Reading
 from rewardswap.rollout.prompting import CHAT, Context, make_context
 from rewardswap.rollout.scripted import ScriptedEngine
 from rewardswap.rollout.window import WindowContext
@@ -28,21 +26,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "envs"))
 
 from small_rooms import kitchen
 from stocked_shop import MUG, stocked_catalogue
-
-
-def letter_tokenizer() -> Any:
-    """A token for each byte, so that every text is read and said as it is."""
-    specials = ["<end>", "<user>", "<assistant>"]
-    signs = [*specials, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    inner = Tokenizer(BPE({sign: n for n, sign in enumerate(signs)}, []))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    inner.decoder = decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=inner, eos_token="<end>", additional_special_tokens=specials[1:]
-    )
-    tokenizer.chat_template = TEMPLATE
-    return tokenizer
-
 
 TOKENIZER = letter_tokenizer()
 END = TOKENIZER.eos_token_id
@@ -139,8 +122,8 @@ def test_a_first_prompt_has_no_history_to_drop() -> None:
 def test_what_is_read_has_its_outer_space_but_no_special_token() -> None:
     context = WindowContext(TOKENIZER, Telling())
     ids = tokens(" open \n<end>")
-    assert context.read(ids) == (" OPEN \n", False)
-    assert context.read(tokens("open<end>")) == ("OPEN", True)
+    assert context.read(ids) == Reading(" OPEN \n", False)
+    assert context.read(tokens("open<end>")) == Reading("OPEN", True)
 
 
 def test_the_last_observation_is_told_as_in_a_chat() -> None:
@@ -172,7 +155,7 @@ def test_end_tokens_are_passed_on(style: str) -> None:
     user = TOKENIZER.convert_tokens_to_ids("<user>")
     context = make_context(TOKENIZER, GameWorld({"train": [kitchen()]}), style, [user])
     ids = tokens("look<user>")
-    assert context.read(ids)[0] == "look"
+    assert context.read(ids).action == "look"
     assert text_of(context.following(ids, "x")) == "\n<user>x<end>\n<assistant>"
 
 

@@ -76,7 +76,7 @@ class Alfworld(EnvironmentConfig):
         )
 
     def idle(self) -> Mapping[str, Collection[str]]:
-        """Settings of the generator, where the games are official ones."""
+        """Settings of the generator, where the games are official ones, and those of prompts."""
         if self.games is None:
-            return {}
-        return {"in official games": ("generated_games", "generated_seed")}
+            return super().idle()
+        return {**super().idle(), "in official games": ("generated_games", "generated_seed")}

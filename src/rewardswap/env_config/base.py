@@ -9,6 +9,8 @@ from rewardswap.checks import at_least
 from rewardswap.envs.base import World
 
 Prompt = Literal["chat", "verl_agent"]
+Thinking = Literal["template", "kept", "stripped", "forbidden"]
+ActionFormat = Literal["text", "tags", "tools"]
 Wording = Literal["full", "short"]
 """How a model was trained to read observations: in the environment's own words or shortened."""
 
@@ -31,11 +33,20 @@ class EnvironmentConfig(ABC):
     evaluation_tasks: int | None = None
     """How many tasks of the split are evaluated, from its first on; none: every task."""
     prompt: Prompt = "chat"
-    """chat: the whole history as a growing chat, the model's text is the action (ours);
+    """chat: the whole history as a growing chat, actions in `action_format` (ours);
     verl_agent: a fresh prompt each turn with the last turns in it, the action in tags."""
+    window: int = 2
+    """How many past turns a prompt of verl_agent tells, in turns (verl-agent)."""
+    thinking: Thinking = "template"
+    """What later prompts of a chat hold of <think>..</think>: template: what the template has;
+    kept: all; stripped: none; forbidden: thinking is switched off and not in form (ours)."""
+    action_format: ActionFormat = "text"
+    """How an action is said in a chat: text: all behind the thinking; tags: <action>..</action>
+    behind <think>..</think>; tools: one JSON call of the tool `act` (ours)."""
 
     def __post_init__(self) -> None:
         at_least(1, turn_limit=self.turns)
+        at_least(0, window=self.window)
         if self.evaluation_tasks is not None:
             at_least(1, evaluation_tasks=self.evaluation_tasks)
         default = {setting.name: setting.default for setting in fields(self)}
@@ -72,4 +83,6 @@ class EnvironmentConfig(ABC):
 
     def idle(self) -> Mapping[str, Collection[str]]:
         """Settings that do nothing beside the others, by the reason; to set one is an error."""
-        return {}
+        if self.prompt == "chat":
+            return {"in the chat prompt, which tells every turn": ("window",)}
+        return {f"in the prompt {self.prompt}, which has its own": ("thinking", "action_format")}

@@ -91,10 +91,11 @@ class WebShop(EnvironmentConfig):
         )
 
     def idle(self) -> Mapping[str, Collection[str]]:
-        """Settings of the generator beside a folder, and those of a folder without one."""
+        """Settings of the generator beside a folder, those of a folder without, and of prompts."""
         if self.data is not None:
-            return {"with a folder in env.data": ("products",)}
-        return {"without a folder in env.data": ("size", "upstream_draw", "instructions")}
+            return {**super().idle(), "with a folder in env.data": ("products",)}
+        of_folders = ("size", "upstream_draw", "instructions")
+        return {**super().idle(), "without a folder in env.data": of_folders}
 
     def _mode(self, wording: Wording) -> Mode:
         if self.mode is not None:

@@ -4,10 +4,11 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rewardswap.envs.base import Environment, Observation, Step, World
 from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
+from rewardswap.rollout.formats import Reading
 from rewardswap.rollout.prompting import Context, Conversation
 from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
 
@@ -23,6 +24,7 @@ COUNTERS = (
     "rewritten_history",
     "dropped_history",
     "ill_formed_actions",
+    "unsent_actions",
     "failed_episodes",
 )
 
@@ -78,7 +80,8 @@ def play(
     raises in reset or step costs its own episode only. An episode ends with `context_full` where
     the next prompt leaves no room for a whole action; a cap is never a success. A turn is valid
     where the environment admitted the action and what was said has the context's form; what has
-    not is sent all the same, and counted.
+    not is counted as ill-formed. Where the context finds no action to send, the turn is spent, the
+    environment is not stepped, and the agent is told why.
 
     Raises ValueError for two requests of the same episode, a limit below one, or a first prompt
     that does not fit the context.
@@ -174,23 +177,32 @@ class _Party:
 
     def _act(self, episode: _Episode, completion: Completion) -> bool:
         """Send the action; whether the episode goes on."""
-        action, well_formed = self.context.read(completion.ids)
+        reading = self.context.read(completion.ids)
         self.counters["generated_tokens"] += len(completion.ids)
         self.counters["truncated_turns"] += completion.truncated
         try:
-            step = episode.environment.step(action)
+            step = self._step(episode, reading)
         except Exception as error:  # whatever an environment raises costs its episode
             self._fail(episode.number, episode.request, episode.environment, error)
             return False
-        self.counters["environment_steps"] += 1
-        self.counters["ill_formed_actions"] += not well_formed
-        valid = step.valid and well_formed
-        episode.turns.append(_turn_of(episode, completion, action, step, valid))
+        self.counters["ill_formed_actions"] += not reading.well_formed
+        valid = step.valid and reading.well_formed
+        episode.turns.append(_turn_of(episode, completion, reading.action, step, valid))
         episode.observation = step.observation
         stop = self._stop(episode, step)
         if stop is not None:
             self._finish(episode, step, stop)
         return stop is None
+
+    def _step(self, episode: _Episode, reading: Reading) -> Step:
+        """What the action led to; where none can be sent, the world stays and says why."""
+        if reading.error:
+            self.counters["unsent_actions"] += 1
+            told = replace(episode.observation, text=reading.error)
+            return Step(told, valid=False, terminated=False, success=False, outcome=0.0)
+        step = episode.environment.step(reading.action)
+        self.counters["environment_steps"] += 1
+        return step
 
     def _stop(self, episode: _Episode, step: Step) -> StopReason | None:
         if step.terminated:

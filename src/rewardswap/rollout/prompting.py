@@ -7,11 +7,12 @@ from transformers import PreTrainedTokenizerBase
 
 from rewardswap.envs.base import Observation, World
 from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.formats import Reading
 from rewardswap.rollout.window import WindowContext
 from rewardswap.types import IntArray
 
 CHAT = "chat"
-"""The style that every world has: the whole history as a growing chat; all said is the action."""
+"""The style that every world has: the whole history as a growing chat."""
 
 
 @runtime_checkable
@@ -47,12 +48,17 @@ class Conversation(Protocol):
 class Context(Protocol):
     """Makes prompts of episodes, and reads actions in what was sampled."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of results must know of how prompts are made, a sentence each."""
+        ...
+
     def conversation(self, observation: Observation) -> Conversation:
         """A new episode that begins with `observation`."""
         ...
 
-    def read(self, ids: IntArray) -> tuple[str, bool]:
-        """The action to send, and whether what was sampled has the style's form."""
+    def read(self, ids: IntArray) -> Reading:
+        """The action to send, or why none is, and whether what was sampled has the form."""
         ...
 
     def following(self, action_ids: IntArray, observation: str) -> IntArray:
@@ -67,13 +73,22 @@ def make_context(
     end_token_ids: Sequence[int] = (),
     *,
     window: int = 2,
+    thinking: str = "template",
+    action_format: str = "text",
 ) -> Context:
     """Prompts of a world in a style: CHAT, or one of its own that tells `window` past turns.
 
+    `thinking` and `action_format` speak of the chat alone: a style of a world has its own.
     Raises ValueError for a style that the world does not have, and as the contexts do.
     """
     if style == CHAT:
-        return ChatContext(tokenizer, world.instructions, end_token_ids)
+        return ChatContext(
+            tokenizer,
+            world.instructions,
+            end_token_ids,
+            thinking=thinking,
+            action_format=action_format,
+        )
     if style not in world.prompt_styles:
         raise ValueError(
             f"this world has no prompt style {style!r} as it is worded; it has "

@@ -7,6 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rewardswap.envs.base import Observation, PromptStyle
 from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.formats import Reading
 from rewardswap.types import IntArray
 
 
@@ -16,6 +17,9 @@ class WindowContext:
     Nothing of an earlier prompt stands in a later one, so every turn is a row of its own. Raises
     ValueError for a negative window and as `ChatContext` does.
     """
+
+    remarks: tuple[str, ...] = ()
+    """Nothing to say: there is no system's text, and no history for a template to rewrite."""
 
     def __init__(
         self,
@@ -35,9 +39,9 @@ class WindowContext:
         """A new episode that begins with `observation`."""
         return WindowConversation(self, observation)
 
-    def read(self, ids: IntArray) -> tuple[str, bool]:
-        """The action that the style finds in what was said, and whether that was well formed."""
-        return self.style.action(self._chat.said(ids))
+    def read(self, ids: IntArray) -> Reading:
+        """The action that the style finds in what was said; it is sent, well formed or not."""
+        return Reading(*self.style.action(self._chat.said(ids)))
 
     def following(self, action_ids: IntArray, observation: str) -> IntArray:
         """Tokens that tell `observation` behind the last action, as in a chat."""
@@ -45,7 +49,8 @@ class WindowContext:
 
     def prompt(self, text: str) -> IntArray:
         """Tokens of a prompt of one message, with the header of the action."""
-        return self._chat.tokens(self._chat.render(self._chat.opening(text)))
+        template = self._chat.template
+        return template.tokens(template.render(self._chat.opening(text)))
 
 
 class WindowConversation:
