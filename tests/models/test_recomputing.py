@@ -86,7 +86,5 @@ def test_a_layer_runs_again_in_the_backward_pass_only() -> None:
 
 
 def test_a_model_without_such_layers_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="gradient_checkpointing finds no layer in Linear"
-    ):
+    with pytest.raises(ValueError, match="gradient_checkpointing finds no layer in Linear"):
         Policy(nn.Linear(2, 2), make_optimizer=optimizer, gradient_checkpointing=True)
