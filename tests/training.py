@@ -97,6 +97,7 @@ def same_snapshot(one: Snapshot, other: Snapshot) -> bool:
     """Whether two snapshots are equal to the bit, in every tensor and number."""
     return (
         _same(one.model, other.model)
+        and _same(one.masters, other.masters)
         and _same(one.optimizer, other.optimizer)
         and one.version == other.version
         and torch.equal(one.random_state, other.random_state)

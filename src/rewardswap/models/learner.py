@@ -1,6 +1,6 @@
 """A model that learns by optimizer steps over micro-batches, and can be branched and restored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.precision import MasterWeights
 from rewardswap.models.recomputing import recomputable_layers, recomputing
 
 Metrics = dict[str, float]
@@ -18,6 +19,9 @@ class Snapshot:
     """Everything that comes back, bit for bit, when a branch is thrown away."""
 
     model: Mapping[str, Tensor]
+    """Parameters and buffers, the frozen ones left out: they are the same in every branch."""
+    masters: Sequence[Tensor]
+    """float32 masters of parameters that are rounded in the model."""
     optimizer: Mapping[str, Any]
     version: int
     random_state: Tensor
@@ -38,7 +42,8 @@ class Learner:
         self.model = model
         self._recomputed = recomputable_layers(model) if gradient_checkpointing else []
         self.make_optimizer = make_optimizer
-        self.optimizer = make_optimizer(model)
+        self.masters = MasterWeights(model)
+        self.optimizer = make_optimizer(self.masters)
         self.gradient_clip = gradient_clip
         self.tokens_per_microbatch = tokens_per_microbatch
         self.version = 0
@@ -63,20 +68,21 @@ class Learner:
         zero gradient: the optimizer's momentum still moves the model.
         """
         totals: Metrics = {}
-        for parameter in self.model.parameters():
-            parameter.grad = torch.zeros_like(parameter) if len(batch) == 0 else None
+        self.masters.reset_gradients(zero=len(batch) == 0)
         for rows in microbatches(
             batch, self.tokens_per_microbatch, whole_trajectories=whole_trajectories
         ):
             with recomputing(self._recomputed):
                 value, metrics = loss(batch.take(rows).to(self.device))
             value.backward()  # type: ignore[no-untyped-call]
+            self.masters.take_gradients()
             for name, number in {**metrics, "loss": float(value.detach())}.items():
                 totals[name] = totals.get(name, 0.0) + number
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.gradient_clip)
+        norm = nn.utils.clip_grad_norm_(self.masters.parameters(), self.gradient_clip)
         finite = bool(torch.isfinite(norm))
         if finite:
             self.optimizer.step()
+            self.masters.write()
         totals["gradient_norm"] = float(norm) if finite else 0.0
         totals["gradient_clipped"] = float(finite and float(norm) > self.gradient_clip)
         totals["skipped_steps"] = float(not finite)
@@ -84,7 +90,7 @@ class Learner:
 
     def fresh_optimizer(self, learning_rate: float | None = None) -> None:
         """Forget the optimizer's moments: the explorer starts without the agent's momentum."""
-        self.optimizer = self.make_optimizer(self.model)
+        self.optimizer = self.make_optimizer(self.masters)
         if learning_rate is not None:
             self.set_learning_rate(learning_rate)
 
@@ -94,9 +100,13 @@ class Learner:
             group["lr"] = learning_rate
 
     def snapshot(self) -> Snapshot:
-        """A copy of parameters, optimizer, version and random state."""
+        """A copy of everything that learning changes, and of the random state."""
+        named = self.model.named_parameters(remove_duplicate=False)
+        frozen = {name for name, parameter in named if not parameter.requires_grad}
+        state = self.model.state_dict()
         return Snapshot(
-            model={name: value.detach().clone() for name, value in self.model.state_dict().items()},
+            model={n: value.detach().clone() for n, value in state.items() if n not in frozen},
+            masters=self.masters.copies(),
             optimizer=_copied(self.optimizer.state_dict()),
             version=self.version,
             random_state=torch.get_rng_state(),
@@ -104,8 +114,11 @@ class Learner:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back to `snapshot` exactly; the snapshot stays usable."""
-        self.model.load_state_dict(snapshot.model)
-        self.optimizer = self.make_optimizer(self.model)
+        state = self.model.state_dict()
+        for name, value in snapshot.model.items():
+            state[name].copy_(value)
+        self.masters.restore(snapshot.masters)
+        self.optimizer = self.make_optimizer(self.masters)
         self.optimizer.load_state_dict(_copied(snapshot.optimizer))
         self.version = snapshot.version
         torch.set_rng_state(snapshot.random_state)
