@@ -1,5 +1,6 @@
 """Templates of several families: what a row holds, token by token, and who starts a new one."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,13 @@ def texts(context: ChatContext, rows: Sequence[Any]) -> list[str]:
 
 def test_the_page_tells_which_templates_extend() -> None:
     assert table() in PAGE.read_text(encoding="utf-8"), "run tests/templates.py"
+
+
+def test_the_page_names_tests_that_exist() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", PAGE.read_text(encoding="utf-8"))
+    assert len(named) > 10
+    for path, test in named:
+        assert f"def {test}(" in (PAGE.parents[1] / path).read_text(encoding="utf-8"), test
 
 
 def test_a_row_is_the_rendered_chat_to_the_token(family: Family) -> None:
