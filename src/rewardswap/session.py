@@ -23,9 +23,12 @@ from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.loops.rspo import rspo
 from rewardswap.methods import method_name
+from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy
+from rewardswap.models.optimizers import make_adamw
+from rewardswap.models.policy import Policy, Reference
+from rewardswap.models.precision import round_weights
 from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
 from rewardswap.rewards.base import RewardSource
@@ -68,14 +71,22 @@ class Training:
         """What a reader of the run must know of its splits."""
         self.algorithm, self.explorer_algorithm = _algorithms(run)
         model = self.stage.language_model.model
+        if policy.precision == "bfloat16":
+            round_weights(model)
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
+        if policy.lora_rank is not None:
+            add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
         self.folder = RunFolder(output)
 
     @property
     def _needs_start(self) -> bool:
-        """Whether the start policy is needed later: as reference or as reward backbone."""
+        """Whether a copy of the start policy is needed later, as reward backbone or as reference.
+
+        With an adapter the reference is the policy itself, its adapter off.
+        """
         learned = self.run.loop == "rspo" and self.run.reward.dense == "learned"
-        return self.algorithm.needs_reference or (learned and self.run.swap.explore_steps > 0)
+        copied = self.algorithm.needs_reference and self.run.policy.lora_rank is None
+        return copied or (learned and self.run.swap.explore_steps > 0)
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
@@ -157,15 +168,16 @@ class Training:
         def make_optimizer(
             model: nn.Module, learning_rate: float = run.policy.learning_rate
         ) -> torch.optim.Optimizer:
-            return torch.optim.AdamW(
+            return make_adamw(
+                run.policy.optimizer,
                 model.parameters(),
-                lr=learning_rate,
+                learning_rate=learning_rate,
                 betas=run.policy.betas,
                 weight_decay=run.policy.weight_decay,
             )
 
-        def policy_of(model: nn.Module) -> Policy:
-            return Policy(
+        def policy_of(model: nn.Module, kind: type[Policy] = Policy) -> Policy:
+            return kind(
                 model,
                 make_optimizer=make_optimizer,
                 temperature=run.policy.temperature,
@@ -183,9 +195,13 @@ class Training:
             self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
             screen.updated(metrics, phase)
 
-        reference = self.start_model if self.algorithm.needs_reference else None
+        model = self.stage.language_model.model
+        reference: Policy | None = None
+        if self.algorithm.needs_reference:
+            start = self.start_model
+            reference = policy_of(model, Reference) if start is None else policy_of(start)
         return Trainer(
-            policy=policy_of(self.stage.language_model.model),
+            policy=policy_of(model),
             play=self.stage.play,
             algorithm=self.algorithm,
             explorer_algorithm=self.explorer_algorithm,
@@ -194,7 +210,7 @@ class Training:
             training_tasks=self.tasks,
             seed=run.seed,
             minibatches=run.policy.minibatches,
-            reference=None if reference is None else policy_of(reference),
+            reference=reference,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
         )
@@ -241,7 +257,8 @@ class Training:
     def _save(self, dense: RewardSource | None) -> None:
         """The trained policy as an ordinary Hugging Face folder, and the process reward model."""
         language_model = self.stage.language_model
-        language_model.model.save_pretrained(self.folder.path / "checkpoint")
+        model = language_model.model
+        model.save_pretrained(self.folder.path / "checkpoint", state_dict=merged_state(model))
         language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
         if isinstance(dense, ProcessRewardModel):
             dense.save_pretrained(self.folder.path / "process-reward")

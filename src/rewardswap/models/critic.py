@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rewardswap.models.adapter import has_adapter
 from rewardswap.models.batching import Batch, collate, microbatches, rows_of, uncollate
 from rewardswap.models.learner import Learner, Metrics
 from rewardswap.types import Group
@@ -19,12 +20,17 @@ ValueLoss = Callable[[Float[Tensor, "B T"], Batch], tuple[Tensor, Metrics]]
 
 
 class ValueModel(nn.Module):
-    """The trunk of a causal language model and a linear head that starts at V = 0."""
+    """The trunk of a causal language model and a linear head that starts at V = 0.
+
+    The trunk is a copy. Of one with an adapter only the adapter learns, and the head.
+    """
 
     def __init__(self, language_model: nn.Module) -> None:
         super().__init__()
         source: Any = language_model
-        self.trunk = copy.deepcopy(source.get_decoder()).requires_grad_(True)
+        self.trunk = copy.deepcopy(source.get_decoder())
+        if not has_adapter(self.trunk):
+            self.trunk.requires_grad_(True)
         first = next(self.trunk.parameters())
         self.head = nn.Linear(source.config.hidden_size, 1, device=first.device)
         nn.init.zeros_(self.head.weight)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rewardswap.models.adapter import adapter_off
 from rewardswap.models.batching import Batch, microbatches
 from rewardswap.models.head import HEAD_LOGITS, chosen_scores
 from rewardswap.models.learner import Learner, Metrics
@@ -105,3 +106,12 @@ class Policy(Learner):
             lambda part: loss(self._forward(part, entropy_gradient=entropy_gradient), part),
             whole_trajectories=whole_trajectories,
         )
+
+
+class Reference(Policy):
+    """What a policy with an adapter was before it learned: the same model, its adapter off."""
+
+    def score(self, batch: Batch) -> TokenScores:
+        """As `Policy.score`, of the start policy."""
+        with adapter_off(self.model):
+            return super().score(batch)
