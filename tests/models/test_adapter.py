@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from made import MadePlay, made_group, small_llama
+from rewardswap.configuration import PolicyConfig
 from rewardswap.loops.rspo import Batch as Sizes
 from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods.grpo import GRPO
@@ -190,3 +191,13 @@ def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ValueError, match=r"needs peft; pip install 'rewardswap\[lora\]'"):
         adapter.add_adapter(small_llama(), 4, 8.0, ())
+
+
+def test_settings_of_an_adapter_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ValueError, match="lora_alpha does nothing at lora_rank none"):
+        PolicyConfig(lora_alpha=8.0)
+    with pytest.raises(ValueError, match="lora_targets does nothing at lora_rank none"):
+        PolicyConfig(lora_targets=("q_proj",))
+    with pytest.raises(ValueError, match="lora_rank"):
+        PolicyConfig(lora_rank=0)
+    assert PolicyConfig(lora_rank=4, lora_targets=("q_proj",)).lora_alpha == 32.0
