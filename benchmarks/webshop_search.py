@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 from circumstances import circumstances
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from rewardswap.envs.webshop import ranking
 from rewardswap.envs.webshop.progress import watched
@@ -195,8 +197,6 @@ def report(results: list[Measured]) -> None:
 
 
 def plot(results: list[Measured], path: Path) -> None:
-    from matplotlib.figure import Figure
-
     sizes = [r.products for r in results]
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -216,7 +216,8 @@ def plot(results: list[Measured], path: Path) -> None:
     for axes in (left, right):
         axes.legend(fontsize="small", frameon=False, loc="lower right")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None})
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "webshop-search"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     print(f"\nplot: {path}")
 
 
