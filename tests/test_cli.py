@@ -203,6 +203,17 @@ def test_evaluations_refuse_before_they_play(
     assert "no file in a folder" in refused(capsys, "eval", "--output", str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [(["data", "generate", "webshop"], "output"), (["data", "prepare", "webshop"], "data")],
+    ids=lambda word: str(word),
+)
+def test_a_key_that_must_be_given_is_named(
+    capsys: pytest.CaptureFixture[str], words: list[str], key: str
+) -> None:
+    assert f"--{key} is missing; give it a value" in refused(capsys, *words)
+
+
 def test_a_small_training_split_repeats_tasks_under_further_indices(tmp_path: Path) -> None:
     words = [word for word in SMALL if not word.startswith("--reward")]
     words += ["--env.generated-games=12", "--env.turn-limit=12", "--reward.trajectories=240"]

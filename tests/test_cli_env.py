@@ -30,8 +30,8 @@ def reader() -> str:
         (["--env"], "--env needs a name; the environments are alfworld, webshop"),
         (["--env=", "--seed=1"], "--env needs a name"),
         (["--env", "--seed=1"], "--env needs a name"),
-        (["--env.products=5"], "unknown key '--env.products'"),
-        (["--env=webshop", "--env.games=x"], "unknown key '--env.games'"),
+        (["--env.products=5"], "--env.products is a setting of webshop"),
+        (["--env=webshop", "--env.games=x"], "--env.games is a setting of alfworld"),
         (["--env.evaluation-games=5"], "did you mean '--env.evaluation-tasks'?"),
         (["--env=webshop", "--env.mode=rich"], "env.mode must be one of text, text_rich, short"),
         (["--env=webshop", "--env.turn-limit=0"], "env.turn_limit must be at least 1, got 0"),
@@ -42,7 +42,7 @@ def reader() -> str:
         (["--env.window=2"], "--env.window does nothing in the chat prompt"),
         (["--env.prompt=verl_agent", "--env.thinking=template"], "--env.thinking does nothing in"),
         (["--env.action-format=xml"], "env.action_format must be one of text, tags, tools"),
-        (["--env=webshop", "--env=alfworld", "--env.seed=1"], "unknown key '--env.seed'"),
+        (["--env=webshop", "--env=alfworld", "--env.seed=1"], "--env.seed is a setting of webshop"),
     ],
 )
 def test_environments_that_cannot_be_had(
@@ -75,6 +75,15 @@ def test_panels_that_the_split_cannot_fill(
     assert f"{tmp_path}: has none of items_shuffle_1000.json" in line
     line = refused(capsys, *words, "--env.prompt=verl_agent", "--env.mode=short")
     assert "no prompt style 'verl_agent'" in line
+
+
+def test_a_key_of_another_environment_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "eval", "--env.data", "folder")
+    assert "--env.data is a setting of webshop; add --env webshop" in line
+    line = refused(capsys, "train", "webshop-demo", "--env.games=folder")
+    assert "--env.games is a setting of alfworld; add --env alfworld" in line
+    line = refused(capsys, "eval", "--env", "webshop", "--env.products", "1000001")
+    assert "env.products must be at most 1000000, got 1000001" in line
 
 
 def test_help_shows_the_keys_of_the_environment_in_force(

@@ -109,8 +109,8 @@ def test_without_spacy_the_way_to_get_it_is_said(
         (["prep"], "unknown data command 'prep'; did you mean 'prepare'?"),
         (["prepare"], "needs the name of an environment: webshop"),
         (["generate", "webshp"], "unknown environment 'webshp'; did you mean 'webshop'?"),
-        (["prepare", "webshop"], "Missing from rewardswap data prepare webshop: data PATH"),
-        (["prepare", "webshop", "--data", "nowhere"], "nowhere: has none of items_shuffle"),
+        (["prepare", "webshop"], "--data is missing; give it a value"),
+        (["prepare", "webshop", "--data", "nowhere"], "nowhere: is no folder"),
         (
             ["prepare", "webshop", "--data=.", "--size=tiny"],
             "size must be one of auto, small, full",

@@ -189,7 +189,7 @@ def test_a_small_agent_that_is_not_there_is_said_as_any_model(
 ) -> None:
     monkeypatch.setattr(loading, "files", lambda _: tmp_path)
     for name in SMALL_AGENTS:
-        with pytest.raises(ValueError, match=f"{tmp_path}/assets/{name} has no config.json; give"):
+        with pytest.raises(ValueError, match=f"{tmp_path}/assets/{name} does not exist; give"):
             loading.load_language_model(name)
 
 

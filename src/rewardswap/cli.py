@@ -12,7 +12,6 @@ from pathlib import Path
 os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
-from tyro import MISSING
 
 from rewardswap.configuration import Run, unknown
 from rewardswap.data import data
@@ -21,7 +20,15 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.evaluation import Evaluation
 from rewardswap.methods.cards import card, listing, page
-from rewardswap.options import Choice, UsageError, checked, parse, refuse_named, with_choices
+from rewardswap.options import (
+    Choice,
+    UsageError,
+    checked,
+    option_types,
+    parse,
+    refuse_named,
+    with_choices,
+)
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import LOOP_SECTIONS, named_environment, named_method, read_run
 
@@ -82,7 +89,7 @@ def train(words: list[str], console: Console) -> None:
         )
         return
     start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
-    run = parse(Run, start, rest, f"rewardswap train {words[0]}")
+    run = parse(Run, start, rest, f"rewardswap train {words[0]}", _other_environments())
     _refuse_idle(run, rest)
     _train(run, console)
 
@@ -101,6 +108,15 @@ def _refuse_idle(run: Run, words: Sequence[str]) -> None:
     refuse_named({**reasons, **_idle_in(run.env)}, words)
 
 
+def _other_environments() -> dict[str, str]:
+    """Of every environment's keys which environment has them."""
+    return {
+        option: f"is a setting of {name}; add --env {name}"
+        for name, kind in ENVIRONMENTS.items()
+        for option in option_types(kind, "--env.")
+    }
+
+
 def _idle_in(env: EnvironmentConfig) -> dict[str, Sequence[str]]:
     """Settings of an environment that do nothing, as the command line has them."""
     return {
@@ -117,7 +133,7 @@ def demo(words: list[str], console: Console) -> None:
 def evaluate(words: list[str], console: Console) -> None:
     """Evaluate a model on a fixed panel of tasks."""
     start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
-    run = parse(EvaluationRun, start, rest, "rewardswap eval")
+    run = parse(EvaluationRun, start, rest, "rewardswap eval", _other_environments())
     refuse_named({"in an evaluation": ["env.train-split"], **_idle_in(run.env)}, rest)
     from rewardswap.screen import evaluation_table, print_remarks
     from rewardswap.stage import make_stage
@@ -147,7 +163,7 @@ def make_base_agent(words: list[str], console: Console) -> None:
     from rewardswap.sft import LESSONS, BaseAgentConfig, named_lessons, run
 
     env = Choice("env", named_lessons, f"there are lessons in {', '.join(LESSONS)}")
-    start, rest = with_choices(BaseAgentConfig(output=MISSING), words, env)
+    start, rest = with_choices(BaseAgentConfig(), words, env)
     config = parse(BaseAgentConfig, start, rest, "rewardswap sft")
     checked(lambda: run(config, console))
 

@@ -43,14 +43,24 @@ def checked(build: Callable[[], Settings]) -> Settings:
 
 
 def parse(
-    kind: type[Settings], default: Settings | None, words: list[str], program: str
+    kind: type[Settings],
+    default: Settings | None,
+    words: list[str],
+    program: str,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings with the changes of the command line; unknown keys name the nearest one."""
+    """The settings with the changes of the command line; unknown keys name the nearest one.
+
+    `elsewhere` says of keys that other choices have what to give for them.
+    """
     start: dict[str, Any] = {} if default is None else {"default": default}
     options = option_types(kind if default is None else default)
     for word in words:
         key = word.split("=", 1)[0]
         if key.startswith("--") and key != "--help" and key.replace("_", "-") not in options:
+            hint = (elsewhere or {}).get(key.replace("_", "-"))
+            if hint is not None:
+                raise UsageError(f"{key} {hint}")
             raise UsageError(unknown("key", key, options).split(" Known:")[0])
     printed = StringIO()
     try:
@@ -160,6 +170,9 @@ def _first_reason(text: str, words: Sequence[str], options: Mapping[str, Any]) -
         option = named[1].rstrip(".")
         name = option.removeprefix("--").replace("-", "_")
         return f"{name} must be {_wanted(options[option])}, got {_given(words, option)}"
+    missing = re.match(r"Required options Missing from [^:]*: (\S+)", said)
+    if missing is not None:
+        return f"--{missing[1]} is missing; give it a value"
     section, colon, message = said.removeprefix("Error parsing ").partition(": ")
     if said.startswith("Error parsing ") and colon:
         prefix = f"--{section}."

@@ -125,7 +125,7 @@ def test_a_missing_file_is_named(folder: Path, name: str, words: str) -> None:
 def test_missing_human_instructions_and_a_missing_folder(folder: Path) -> None:
     (folder / HUMAN).unlink()
     refused(folder, HUMAN, "cannot be read", "setup.sh", instructions="human")
-    refused(folder / "nowhere", "", "has none of")
+    refused(folder / "nowhere", "", "is no folder")
 
 
 @pytest.mark.parametrize("name", [ITEMS, ATTRIBUTES, NOUNS, HUMAN])

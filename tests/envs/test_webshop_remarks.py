@@ -35,7 +35,7 @@ def test_a_split_with_a_goal_out_of_reach(catalogue: Catalogue) -> None:
         "valid: 1 of 5 goals cannot score 1 on their own product even with the right options "
         f"(1 product: {PLAIN_MUGS[0]}); the ceiling of success is 80.0%",
         "all splits: 1 goal of 22 left out, being equal to another in content",
-        f"all splits: the nouns of product names are from {catalogue.nouns_source}",
+        f"all splits: source of the nouns of product names: {catalogue.nouns_source}",
     ]
 
 
@@ -50,7 +50,9 @@ def test_a_split_of_one_goal(catalogue: Catalogue) -> None:
 def test_nothing_is_said_of_duplicates_where_there_are_none() -> None:
     remarks = ShopWorld(synthetic_catalogue(0, 150)).remarks("train")
     assert [remark.partition(":")[0] for remark in remarks] == ["train", "train", "all splits"]
-    assert remarks[2] == "all splits: the nouns of product names are from the generator's own words"
+    assert (
+        remarks[2] == "all splits: source of the nouns of product names: the generator's own words"
+    )
 
 
 def test_remarks_on_an_unknown_split_name_the_splits(catalogue: Catalogue) -> None:

@@ -55,9 +55,10 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
     """
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
+        wrong = "has no config.json" if folder.is_dir() else "does not exist"
         raise ValueError(
-            f"model folder {folder} has no config.json; give --policy.model (eval: --model) the "
-            "folder of a Hugging Face causal LM, or leave it out for the package's small agent"
+            f"model folder {folder} {wrong}; give --policy.model (eval: --model) the folder of a "
+            "Hugging Face causal LM, or none for the environment's small agent"
         )
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise ValueError(

@@ -92,6 +92,7 @@ def make_context(
     if style not in world.prompt_styles:
         raise ValueError(
             f"this world has no prompt style {style!r} as it is worded; it has "
-            f"{[CHAT, *world.prompt_styles]}"
+            f"{[CHAT, *world.prompt_styles]}; pages in short wording, which the small agents read, "
+            "have no other: give a model that reads whole sentences"
         )
     return WindowContext(tokenizer, world.prompt_styles[style], end_token_ids, window=window)

@@ -29,7 +29,7 @@ from rewardswap.sft.rows import PackedRows, pack, stream_seed
 class BaseAgentConfig:
     """Everything that the base agent depends on."""
 
-    output: Path
+    output: Path = Path("agent")
     """Folder for the agent; the checkpoint lies beside it, its name ending in `.checkpoint`."""
     seed: int = 0
     """Seed of the initial weights, the demonstrations and the evaluation."""

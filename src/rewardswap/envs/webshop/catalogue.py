@@ -122,7 +122,7 @@ def load_catalogue(
     if not goals:
         raise ValueError(
             f"{source}: has no instruction for any of the {len(products)} products of "
-            f"{items_path.name}; the two files must be of the same set"
+            f"{items_path.name}; take files of the same set that have instructions"
         )
     Random(SHUFFLE_SEED).shuffle(goals)
     engine = open_index(products, items_path, cache)

@@ -111,6 +111,8 @@ def find_set(folder: Path, size: Size = "auto") -> tuple[Path, Path]:
     wanted = list(SETS.values()) if size == "auto" else [SETS[size]]
     found = [names for names in wanted if (folder / names[0]).is_file()]
     if not found:
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: is no folder; {SET_UP}")
         raise ValueError(f"{folder}: has none of {', '.join(n for n, _ in wanted)}; {SET_UP}")
     if len(found) > 1:
         names = " and ".join(items for items, _ in found)

@@ -177,7 +177,7 @@ class ShopWorld:
             size_remark(self.catalogue, split, numbers),
             ceiling_remark(self.catalogue, split, numbers),
             *duplicates_remark(self.catalogue, len(self._numbers)),
-            f"all splits: the nouns of product names are from {self.catalogue.nouns_source}",
+            f"all splits: source of the nouns of product names: {self.catalogue.nouns_source}",
             *overlap,
         )
 
