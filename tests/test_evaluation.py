@@ -114,5 +114,7 @@ def test_without_origins_nothing_is_said_of_them() -> None:
     evaluation = Evaluation(Panel("s", TASKS[:1]), 1.0, (won,), ())
     assert evaluation.origins is None
     assert not evaluation.is_scored
+    scored = Panel("s", TASKS[:1], scored=True)
+    assert Evaluation(scored, 1.0, (won,), ()).is_scored
     assert evaluation.as_dict()["per_origin"] is None
     assert evaluation.as_dict()["task_score"] == 1.0

@@ -20,6 +20,8 @@ class Panel:
     """What a reader of results on the split must know, a sentence each."""
     origin: str = "origin"
     """What a task's origin is called."""
+    scored: bool = False
+    """Whether the benchmark has a score of its own beside success."""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -154,8 +156,8 @@ class Evaluation:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the benchmark's own score says something else than the outcome."""
-        return any(t.task_score != t.outcome for t in self.trajectories)
+        """Whether the benchmark has a score of its own, or one differs from the outcome."""
+        return self.panel.scored or any(t.task_score != t.outcome for t in self.trajectories)
 
     def as_dict(self) -> dict[str, Any]:
         """The record that is written into the run folder."""

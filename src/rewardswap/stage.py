@@ -86,6 +86,7 @@ def make_stage(
         tuple(tasks[: env.evaluation_tasks]),
         (*world.remarks(env.panel_split), *context.remarks),
         env.origin,
+        env.scored,
     )
     if env.evaluation_tasks is not None and len(panel.tasks) < env.evaluation_tasks:
         raise ValueError(

@@ -23,6 +23,8 @@ class EnvironmentConfig(ABC):
     """Name of the small agent that ships for this environment."""
     origin: ClassVar[str] = "origin"
     """What a task's origin is called here."""
+    scored: ClassVar[bool] = False
+    """Whether the benchmark has a score of its own beside success."""
 
     split: str | None = None
     """Split that is evaluated; none: the environment's own for it."""

@@ -18,6 +18,7 @@ class WebShop(EnvironmentConfig):
 
     agent: ClassVar[str] = "shop-agent"
     origin: ClassVar[str] = "product"
+    scored: ClassVar[bool] = True
 
     split: str | None = None
     """Split that is evaluated; none: valid."""
