@@ -2,10 +2,10 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rewardswap.algorithm import Algorithm
 from rewardswap.checks import at_least, positive
@@ -19,6 +19,8 @@ from rewardswap.methods.grpo import GRPO
 from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
 from rewardswap.rewards.config import ProcessRewardConfig
+
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,13 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"unknown {what} {name!r}{hint} Known: {', '.join(names)}"
+
+
+def named(what: str, name: str, known: Mapping[str, Known]) -> Known:
+    """What a name stands for; ValueError names the nearest known one."""
+    if name not in known:
+        raise ValueError(unknown(what, name, known))
+    return known[name]
 
 
 def dotted(section: str, message: str, settings: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from rewardswap.algorithm import Algorithm
 from rewardswap.collection import episode_requests
 from rewardswap.configuration import Run
 from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation, assert_disjoint
+from rewardswap.learners import make_learners
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.on_policy import on_policy
@@ -24,10 +24,7 @@ from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.loops.rspo import rspo
 from rewardswap.methods import method_name
 from rewardswap.models.adapter import add_adapter, merged_state
-from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
-from rewardswap.models.optimizers import make_adamw
-from rewardswap.models.policy import Policy, Reference
 from rewardswap.models.precision import round_weights
 from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
@@ -165,28 +162,6 @@ class Training:
     def _trainer(self, screen: Screen, dense: RewardSource | None) -> Trainer:
         run = self.run
 
-        def make_optimizer(
-            model: nn.Module, learning_rate: float = run.policy.learning_rate
-        ) -> torch.optim.Optimizer:
-            return make_adamw(
-                run.policy.optimizer,
-                model.parameters(),
-                learning_rate=learning_rate,
-                betas=run.policy.betas,
-                weight_decay=run.policy.weight_decay,
-            )
-
-        def policy_of(model: nn.Module, kind: type[Policy] = Policy) -> Policy:
-            return kind(
-                model,
-                make_optimizer=make_optimizer,
-                temperature=run.policy.temperature,
-                gradient_clip=run.policy.gradient_clip,
-                tokens_per_microbatch=run.policy.tokens_per_microbatch,
-                head_logits=run.policy.head_logits,
-                gradient_checkpointing=run.policy.gradient_checkpointing,
-            )
-
         def linear(updates: int) -> float:
             return run.policy.learning_rate * (1 - updates / run.budget)
 
@@ -196,39 +171,20 @@ class Training:
             screen.updated(metrics, phase)
 
         model = self.stage.language_model.model
-        reference: Policy | None = None
-        if self.algorithm.needs_reference:
-            start = self.start_model
-            reference = policy_of(model, Reference) if start is None else policy_of(start)
+        learners = make_learners(run.policy, model, self.start_model, self.algorithm)
         return Trainer(
-            policy=policy_of(model),
+            policy=learners.policy,
             play=self.stage.play,
             algorithm=self.algorithm,
             explorer_algorithm=self.explorer_algorithm,
             explorer_minibatches=run.swap.explorer_minibatches,
-            critic=self._critic(make_optimizer),
+            critic=learners.critic,
             training_tasks=self.tasks,
             seed=run.seed,
             minibatches=run.policy.minibatches,
-            reference=reference,
+            reference=learners.reference,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
-        )
-
-    def _critic(
-        self, make_optimizer: Callable[[nn.Module, float], torch.optim.Optimizer]
-    ) -> Critic | None:
-        """A critic with a trunk of its own, a copy of the start policy's, if the method has one."""
-        policy = self.run.policy
-        if self.algorithm.critic is None:
-            return None
-        rate = self.algorithm.critic.learning_rate or 10 * policy.learning_rate
-        return Critic(
-            ValueModel(self.stage.language_model.model),
-            make_optimizer=lambda model: make_optimizer(model, rate),
-            gradient_clip=policy.gradient_clip,
-            tokens_per_microbatch=policy.tokens_per_microbatch,
-            gradient_checkpointing=policy.gradient_checkpointing,
         )
 
     def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:

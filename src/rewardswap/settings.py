@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
-from rewardswap.configuration import Run, dotted, unknown
+from rewardswap.configuration import Run, dotted, named, unknown
 from rewardswap.env_config import ENVIRONMENTS, environment_name
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.methods import METHODS, method_class, method_name
@@ -55,9 +55,7 @@ def named_method(name: str) -> type[Method]:
 
 def named_environment(name: str) -> type[EnvironmentConfig]:
     """The environment of a name; ValueError names the nearest known one."""
-    if name not in ENVIRONMENTS:
-        raise ValueError(unknown("environment", name, ENVIRONMENTS))
-    return ENVIRONMENTS[name]
+    return named("environment", name, ENVIRONMENTS)
 
 
 def _as_toml(run: Run) -> dict[str, Any]:

@@ -48,9 +48,11 @@ class WebShop(EnvironmentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        from rewardswap.envs.webshop.synthetic import MOST_PRODUCTS
+
         at_least(1, products=self.products)
-        if self.products > 10**6:
-            raise ValueError(f"products must be at most 1000000, got {self.products}")
+        if self.products > MOST_PRODUCTS:
+            raise ValueError(f"products must be at most {MOST_PRODUCTS}, got {self.products}")
         at_least(0, seed=self.seed)
 
     @property

@@ -1,6 +1,6 @@
 """The supervised stage that makes the small base agents."""
 
-from rewardswap.configuration import unknown
+from rewardswap.configuration import named
 from rewardswap.sft.alfworld import AlfworldLessons
 from rewardswap.sft.lessons import Lessons
 from rewardswap.sft.training import BaseAgentConfig, run, train_base_agent
@@ -12,9 +12,7 @@ LESSONS: dict[str, type[Lessons]] = {"alfworld": AlfworldLessons, "webshop": Web
 
 def named_lessons(name: str) -> type[Lessons]:
     """The lessons of a world; ValueError names the nearest known one."""
-    if name not in LESSONS:
-        raise ValueError(unknown("environment", name, LESSONS))
-    return LESSONS[name]
+    return named("environment", name, LESSONS)
 
 
 __all__ = [

@@ -8,8 +8,9 @@ from transformers import PreTrainedTokenizerFast
 from rewardswap.envs.alfworld.expert import Expert, Noise
 from rewardswap.envs.alfworld.generator import GeneratedWorld, RoomSize, generate_game
 from rewardswap.envs.alfworld.world import GameWorld
+from rewardswap.envs.base import Observation
 from rewardswap.models.small_agent import build_tokenizer
-from rewardswap.sft.rows import Episode, encode_chat, stream_seed
+from rewardswap.sft.rows import Episode, record_episode, stream_seed
 from rewardswap.types import Task
 
 
@@ -60,19 +61,16 @@ class AlfworldLessons:
         )
         game = generate_game(random.getrandbits(63), self.size)
         world = GameWorld({"stream": [game]}, style="short", turn_limit=self.turn_limit)
-        environment = world.make()
         expert = Expert(game.goal, random, noise)
-        observation = environment.reset(world.tasks("stream")[0])
-        expert.begin(observation.text)
-        chat = [{"role": "user", "content": observation.text}]
-        success = False
-        for _ in range(self.turn_limit):
-            action = expert.act(observation.admissible)
-            step = environment.step(action)
-            observation, success = step.observation, step.success
-            chat.append({"role": "assistant", "content": action})
-            chat.append({"role": "user", "content": observation.text})
-            if step.terminated:
-                break
-            expert.see(action, observation.text)
-        return encode_chat(chat, tokenizer, success)
+        said: list[str] = []
+
+        def act(observation: Observation) -> str:
+            if said:
+                expert.see(said[-1], observation.text)
+            else:
+                expert.begin(observation.text)
+            said.append(expert.act(observation.admissible))
+            return said[-1]
+
+        task = world.tasks("stream")[0]
+        return record_episode(world.make(), task, act, self.turn_limit, tokenizer)

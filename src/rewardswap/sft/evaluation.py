@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.envs.base import World
+from rewardswap.evaluation import Tally
 from rewardswap.models.small_agent import ACTION_TOKENS
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
@@ -35,12 +36,11 @@ def evaluate(
         turn_limit=world.turn_limit,
     )
     model.train(training)
-    trajectories = played.trajectories
-    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+    tally = Tally.of(played.trajectories, len(played.failures))
     return {
-        "success": sum(trajectory.success for trajectory in trajectories) / len(tasks),
-        "task_score": sum(trajectory.task_score for trajectory in trajectories) / len(tasks),
-        "turns": len(turns) / max(1, len(trajectories)),
-        "invalid_actions": sum(not turn.valid for turn in turns) / max(1, len(turns)),
+        "success": tally.success,
+        "task_score": tally.task_score,
+        "turns": tally.mean_turns,
+        "invalid_actions": tally.invalid_action_rate,
         "failed_episodes": float(len(played.failures)),
     }

@@ -1,13 +1,16 @@
 """The supervised stage's data: demonstrations as tokens, packed into rows."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
+
+from rewardswap.envs.base import Environment, Observation
+from rewardswap.types import Task
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,28 @@ def stream_seed(seed: int, name: str, *numbers: int) -> int:
     """A 64-bit seed for one named draw of a run; the same in every process."""
     digest = hashlib.sha256(repr((seed, name, numbers)).encode()).digest()
     return int.from_bytes(digest[:8], "big")
+
+
+def record_episode(
+    environment: Environment,
+    task: Task,
+    act: Callable[[Observation], str],
+    turn_limit: int,
+    tokenizer: PreTrainedTokenizerFast,
+) -> Episode:
+    """Play one episode with `act` and write it down as the chat template would."""
+    observation = environment.reset(task)
+    chat = [{"role": "user", "content": observation.text}]
+    success = False
+    for _ in range(turn_limit):
+        action = act(observation)
+        step = environment.step(action)
+        observation, success = step.observation, step.success
+        chat.append({"role": "assistant", "content": action})
+        chat.append({"role": "user", "content": observation.text})
+        if step.terminated:
+            break
+    return encode_chat(chat, tokenizer, success)
 
 
 def encode_chat(

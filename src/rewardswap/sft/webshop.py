@@ -6,12 +6,12 @@ from random import Random
 
 from transformers import PreTrainedTokenizerFast
 
-from rewardswap.envs.webshop.catalogue import Catalogue
+from rewardswap.envs.base import Observation
 from rewardswap.envs.webshop.shopper import Habits, Shopper
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.envs.webshop.world import ShopWorld
 from rewardswap.models.shop_agent import build_tokenizer
-from rewardswap.sft.rows import Episode, encode_chat, stream_seed
+from rewardswap.sft.rows import Episode, record_episode, stream_seed
 from rewardswap.types import Task
 
 DRILLED = 24
@@ -75,22 +75,15 @@ class WebShopLessons:
             skips_features=random.random() < self.skipping,
             vague=random.random() < self.vagueness,
         )
-        catalogue: Catalogue = world.catalogue
+        catalogue = world.catalogue
         task = random.choice(world.tasks("train"))
         shopper = Shopper(catalogue, catalogue.goals[world.goal_number(task)], random, habits)
         environment = world.make()
-        observation = environment.reset(task)
-        chat = [{"role": "user", "content": observation.text}]
-        success = False
-        for _ in range(self.turn_limit):
-            action = shopper.act(environment.place, observation.admissible)
-            step = environment.step(action)
-            observation, success = step.observation, step.success
-            chat.append({"role": "assistant", "content": action})
-            chat.append({"role": "user", "content": observation.text})
-            if step.terminated:
-                break
-        return encode_chat(chat, tokenizer, success)
+
+        def act(observation: Observation) -> str:
+            return shopper.act(environment.place, observation.admissible)
+
+        return record_episode(environment, task, act, self.turn_limit, tokenizer)
 
 
 def drill(seed: int, words: int) -> Episode:

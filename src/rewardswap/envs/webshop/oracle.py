@@ -1,8 +1,7 @@
 """A shopper that knows everything: it proves that a goal can be reached, by playing."""
 
-from collections.abc import Mapping, Sequence
-
 from rewardswap.envs.webshop.catalogue import Catalogue
+from rewardswap.envs.webshop.ceiling import own_options
 from rewardswap.envs.webshop.goals import Goal
 from rewardswap.envs.webshop.pages import PAGE_SIZE
 
@@ -13,12 +12,13 @@ def solve(catalogue: Catalogue, goal: Goal) -> list[str]:
     Raises ValueError if a search for the product's title does not find it, or if what it buys is
     not worth 1 (in the real data some products never are).
     """
-    asin, wanted = goal["asin"], goal["goal_options"]
+    asin = goal["asin"]
     product = catalogue.products[asin]
     results = catalogue.search(product.name.lower())
     if asin not in results:
         raise ValueError(f"product {asin} is not among the results for its own title")
-    options = wanted if isinstance(wanted, dict) else _named(product.options, wanted)
+    offered = {value for values in product.options.values() for value in values}
+    options = {name: value for name, value in own_options(goal).items() if value in offered}
     reward = catalogue.reward(product, goal, catalogue.prices[asin], options)
     if reward != 1.0:
         raise ValueError(f"product {asin} with options {options} is worth {reward}, not 1")
@@ -29,13 +29,3 @@ def solve(catalogue: Catalogue, goal: Goal) -> list[str]:
         *(f"click[{value}]" for value in options.values()),
         "click[buy now]",
     ]
-
-
-def _named(options: Mapping[str, Sequence[str]], wanted: Sequence[str]) -> dict[str, str]:
-    """The first option that has each of the wanted values."""
-    return {
-        name: value
-        for value in wanted
-        for name in [next((n for n, values in options.items() if value in values), "")]
-        if name
-    }

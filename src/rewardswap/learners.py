@@ -1,0 +1,69 @@
+"""What learns in a run, made from its settings: the policy, and beside it reference and critic."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from rewardswap.algorithm import Algorithm
+from rewardswap.configuration import PolicyConfig
+from rewardswap.models.critic import Critic, ValueModel
+from rewardswap.models.optimizers import make_adamw
+from rewardswap.models.policy import Policy, Reference
+
+
+@dataclass(frozen=True)
+class Learners:
+    """The policy of a run, and what its method needs beside it."""
+
+    policy: Policy
+    reference: Policy | None
+    """The start policy, where the method needs it."""
+    critic: Critic | None
+    """With a trunk of its own, a copy of the start policy's; none where the method has none."""
+
+
+def make_learners(
+    config: PolicyConfig, model: nn.Module, start_model: nn.Module | None, algorithm: Algorithm
+) -> Learners:
+    """Policy, reference and critic of a run.
+
+    The reference is the copy `start_model`, or without one the policy with its adapter off.
+    """
+
+    def make_optimizer(
+        model: nn.Module, learning_rate: float = config.learning_rate
+    ) -> torch.optim.Optimizer:
+        return make_adamw(
+            config.optimizer,
+            model.parameters(),
+            learning_rate=learning_rate,
+            betas=config.betas,
+            weight_decay=config.weight_decay,
+        )
+
+    def policy_of(model: nn.Module, kind: type[Policy] = Policy) -> Policy:
+        return kind(
+            model,
+            make_optimizer=make_optimizer,
+            temperature=config.temperature,
+            gradient_clip=config.gradient_clip,
+            tokens_per_microbatch=config.tokens_per_microbatch,
+            head_logits=config.head_logits,
+            gradient_checkpointing=config.gradient_checkpointing,
+        )
+
+    reference: Policy | None = None
+    if algorithm.needs_reference:
+        reference = policy_of(model, Reference) if start_model is None else policy_of(start_model)
+    critic: Critic | None = None
+    if algorithm.critic is not None:
+        rate = algorithm.critic.learning_rate or 10 * config.learning_rate
+        critic = Critic(
+            ValueModel(model),
+            make_optimizer=lambda model: make_optimizer(model, rate),
+            gradient_clip=config.gradient_clip,
+            tokens_per_microbatch=config.tokens_per_microbatch,
+            gradient_checkpointing=config.gradient_checkpointing,
+        )
+    return Learners(policy_of(model), reference, critic)
