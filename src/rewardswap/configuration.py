@@ -49,6 +49,10 @@ class PolicyConfig:
     tokens_per_microbatch: int = 4096
     """Most tokens, padding included, of one forward and backward pass; changes no number beyond
     rounding."""
+    packing: bool = False
+    """Whether the rows of a pass are one sequence, positions restarting, instead of padded to the
+    longest: `tokens_per_microbatch` then counts real tokens. Changes no number beyond rounding. The
+    critic's too."""
     head_logits: int = HEAD_LOGITS
     """Most logits (action tokens x vocabulary) that the head holds at once; where a micro-batch has
     more, they are computed in pieces and again in the backward pass. Changes no number beyond

@@ -51,6 +51,7 @@ def make_learners(
             tokens_per_microbatch=config.tokens_per_microbatch,
             head_logits=config.head_logits,
             gradient_checkpointing=config.gradient_checkpointing,
+            packing=config.packing,
         )
 
     reference: Policy | None = None
@@ -65,5 +66,6 @@ def make_learners(
             gradient_clip=config.gradient_clip,
             tokens_per_microbatch=config.tokens_per_microbatch,
             gradient_checkpointing=config.gradient_checkpointing,
+            packing=config.packing,
         )
     return Learners(policy_of(model), reference, critic)

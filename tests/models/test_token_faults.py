@@ -16,6 +16,7 @@ from chatting import TEMPLATE, Doors, small_tokenizer
 from made import small_llama, small_policy
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.learner import Metrics
+from rewardswap.models.packing import Layout
 from rewardswap.models.policy import Policy, TokenScores
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
@@ -43,6 +44,8 @@ PATHS: Mapping[str, Mapping[str, Any]] = {
     "row after row": {"tokens_per_microbatch": 1},
     "head in pieces": {"head_logits": 90},
     "layers run again": {"gradient_checkpointing": True},
+    "packed": {"packing": True},
+    "packed, few tokens": {"packing": True, "tokens_per_microbatch": 70},
 }
 """Settings of a policy that send its numbers along another path."""
 
@@ -124,7 +127,8 @@ def test_the_gradient_falls_exactly_where_an_action_token_is_predicted(
     assert sum(len(part) for part in parts) == len(batch)
     for state, part in zip(hidden, parts, strict=True):
         assert state.grad is not None
-        moved = state.grad.abs().sum(dim=-1) > 0
+        layout = Layout(part.lengths, part.tokens.shape[1], policy.packing)
+        moved = layout.back(state.grad.abs().sum(dim=-1) > 0)
         assert torch.equal(moved[:, :-1], part.action_mask[:, 1:])
         assert not moved[:, -1].any()
 

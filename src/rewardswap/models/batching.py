@@ -233,12 +233,12 @@ def minibatches(batch: Batch, count: int) -> Iterator[Int[Tensor, "R"]]:
 
 
 def microbatches(
-    batch: Batch, tokens: int, *, whole_trajectories: bool = False
+    batch: Batch, tokens: int, *, whole_trajectories: bool = False, packing: bool = False
 ) -> Iterator[Int[Tensor, "R"]]:
     """Rows in order of length, cut so that rows x longest row stays within `tokens`.
 
-    With `whole_trajectories` all rows of one trajectory stay together. What is longer than the
-    budget stands alone: nothing is cut.
+    With `packing` it is their real tokens that do. With `whole_trajectories` all rows of one
+    trajectory stay together. What is longer than the budget stands alone: nothing is cut.
     """
     units: dict[int, list[int]] = {}
     for row, trajectory in enumerate(batch.trajectory.tolist()):
@@ -247,9 +247,11 @@ def microbatches(
     longest = {unit: max(lengths[row] for row in rows) for unit, rows in units.items()}
     part: list[int] = []
     for unit in sorted(units, key=lambda unit: longest[unit]):
-        if part and (len(part) + len(units[unit])) * longest[unit] > tokens:
+        joined = part + units[unit]
+        size = sum(lengths[r] for r in joined) if packing else len(joined) * longest[unit]
+        if part and size > tokens:
             yield torch.tensor(part)
-            part = []
-        part += units[unit]
+            joined = units[unit]
+        part = joined
     if part:
         yield torch.tensor(part)

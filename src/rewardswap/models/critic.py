@@ -11,8 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.adapter import has_adapter
-from rewardswap.models.batching import Batch, collate, microbatches, rows_of, uncollate
+from rewardswap.models.batching import Batch, collate, rows_of, uncollate
 from rewardswap.models.learner import Learner, Metrics
+from rewardswap.models.packing import Layout
 from rewardswap.types import Group
 
 ValueLoss = Callable[[Float[Tensor, "B T"], Batch], tuple[Tensor, Metrics]]
@@ -36,22 +37,25 @@ class ValueModel(nn.Module):
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Float[Tensor, "B T"]:
+    def forward(
+        self, tokens: Tensor, lengths: Tensor, *, packing: bool = False
+    ) -> Float[Tensor, "B T"]:
         """V after each token, float32; what stands behind a row's length is not read."""
-        positions = torch.arange(tokens.shape[1], device=tokens.device)
-        attention = positions[None, :] < lengths[:, None]
-        hidden = self.trunk(
-            input_ids=tokens, attention_mask=attention, use_cache=False
-        ).last_hidden_state
-        value: Tensor = self.head(hidden.float())[..., 0]
-        return value
+        layout = Layout(lengths, tokens.shape[1], packing)
+        return layout.back(self.head(layout.read(self.trunk, tokens).float())[..., 0])
 
 
 class Critic(Learner):
     """State values of every action token: V of everything in front of it."""
 
+    @property
+    def trunk(self) -> nn.Module:
+        """The model without its head."""
+        trunk: nn.Module = self.model.trunk  # type: ignore[assignment]
+        return trunk
+
     def _forward(self, batch: Batch) -> Float[Tensor, "B T"]:
-        after = self.model(batch.tokens, batch.lengths)
+        after = self.model(batch.tokens, batch.lengths, packing=self.packing)
         before = torch.cat([torch.zeros_like(after[:, :1]), after[:, :-1]], dim=1)
         return torch.where(batch.action_mask, before, torch.zeros_like(before))
 
@@ -59,7 +63,7 @@ class Critic(Learner):
     def score(self, batch: Batch) -> Float[Tensor, "B T"]:
         """Values of all action tokens, without gradient, on the CPU."""
         values = torch.zeros(batch.tokens.shape)
-        for rows in microbatches(batch, self.tokens_per_microbatch):
+        for rows in self._microbatches(batch):
             part = batch.take(rows).to(self.device)
             values[rows, : part.tokens.shape[1]] = self._forward(part).cpu()
         return values
@@ -88,7 +92,9 @@ class Critic(Learner):
         tokens = torch.zeros(len(rows), int(lengths.max()), dtype=torch.int64)
         for b, row in enumerate(rows):
             tokens[b, : len(row)] = torch.from_numpy(row)
-        after = self.model(tokens.to(self.device), lengths.to(self.device)).cpu()
+        after = self.model(
+            tokens.to(self.device), lengths.to(self.device), packing=self.packing
+        ).cpu()
         for b, n in enumerate(cut):
             column[n, len(group.trajectories[n].turns) - 1] = after[b, int(lengths[b]) - 1]
         return column

@@ -1,13 +1,15 @@
 """A model that learns by optimizer steps over micro-batches, and can be branched and restored."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.packing import prove_packing
 from rewardswap.models.precision import MasterWeights
 from rewardswap.models.recomputing import recomputable_layers, recomputing
 
@@ -38,6 +40,7 @@ class Learner:
         gradient_clip: float = 1.0,
         tokens_per_microbatch: int = 8192,
         gradient_checkpointing: bool = False,
+        packing: bool = False,
     ) -> None:
         self.model = model
         self._recomputed = recomputable_layers(model) if gradient_checkpointing else []
@@ -46,13 +49,31 @@ class Learner:
         self.optimizer = make_optimizer(self.masters)
         self.gradient_clip = gradient_clip
         self.tokens_per_microbatch = tokens_per_microbatch
+        self.packing = packing
         self.version = 0
         model.eval()
+        if packing:
+            prove_packing(self.trunk)
+
+    @property
+    def trunk(self) -> nn.Module:
+        """The part of the model that reads tokens."""
+        raise NotImplementedError
 
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
         return next(self.model.parameters()).device
+
+    def _microbatches(
+        self, batch: Batch, *, whole_trajectories: bool = False
+    ) -> Iterator[Int[Tensor, "R"]]:
+        return microbatches(
+            batch,
+            self.tokens_per_microbatch,
+            whole_trajectories=whole_trajectories,
+            packing=self.packing,
+        )
 
     def _step(
         self,
@@ -69,9 +90,7 @@ class Learner:
         """
         totals: Metrics = {}
         self.masters.reset_gradients(zero=len(batch) == 0)
-        for rows in microbatches(
-            batch, self.tokens_per_microbatch, whole_trajectories=whole_trajectories
-        ):
+        for rows in self._microbatches(batch, whole_trajectories=whole_trajectories):
             with recomputing(self._recomputed):
                 value, metrics = loss(batch.take(rows).to(self.device))
             value.backward()  # type: ignore[no-untyped-call]

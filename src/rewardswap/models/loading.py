@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from platformdirs import user_data_path
 from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
@@ -13,6 +14,9 @@ from transformers.utils.logging import disable_progress_bar
 
 SMALL_AGENTS = ("base-agent", "shop-agent")
 """Names of the small models that ship with the package, for ALFWorld and for WebShop."""
+
+FETCHED = ("smollm2-135m",)
+"""Names of models that `rewardswap model fetch` makes folders of."""
 
 DEFAULT_ACTION_TOKENS = 512
 """verl-agent's cap on one response, in tokens."""
@@ -41,10 +45,15 @@ class LanguageModel:
 
 
 def model_folder(name: str) -> Path:
-    """The folder of a small agent that ships with the package, or `name` as a folder."""
+    """The folder of a model with a short name (a small agent, a fetched one), or `name` itself."""
     if name in SMALL_AGENTS:
         return Path(str(files("rewardswap") / "assets" / name))
-    return Path(name)
+    return fetched_folder(name) if name in FETCHED else Path(name)
+
+
+def fetched_folder(name: str) -> Path:
+    """Where `rewardswap model fetch` puts a model: in the user's data folder of the platform."""
+    return user_data_path("rewardswap", appauthor=False) / "models" / name
 
 
 def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
@@ -56,10 +65,13 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
     folder = model_folder(name)
     if not (folder / "config.json").is_file():
         wrong = "has no config.json" if folder.is_dir() else "does not exist"
-        raise ValueError(
-            f"model folder {folder} {wrong}; give --policy.model (eval: --model) the folder of a "
-            "Hugging Face causal LM, or none for the environment's small agent"
+        way_out = (
+            f"make it with `rewardswap model fetch {name}`"
+            if name in FETCHED
+            else "give --policy.model (eval: --model) the folder of a Hugging Face causal LM, or "
+            "none for the environment's small agent"
         )
+        raise ValueError(f"model folder {folder} {wrong}; {way_out}")
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise ValueError(
             f"model folder {folder} has no tokenizer; save one there with "

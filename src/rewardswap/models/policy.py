@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.adapter import adapter_off
-from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.batching import Batch
 from rewardswap.models.head import HEAD_LOGITS, chosen_scores
 from rewardswap.models.learner import Learner, Metrics
+from rewardswap.models.packing import Layout
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Policy(Learner):
         tokens_per_microbatch: int = 8192,
         head_logits: int = HEAD_LOGITS,
         gradient_checkpointing: bool = False,
+        packing: bool = False,
     ) -> None:
         super().__init__(
             model,
@@ -48,23 +50,28 @@ class Policy(Learner):
             gradient_clip=gradient_clip,
             tokens_per_microbatch=tokens_per_microbatch,
             gradient_checkpointing=gradient_checkpointing,
+            packing=packing,
         )
         self.temperature = temperature
         self.head_logits = head_logits
 
+    @property
+    def trunk(self) -> nn.Module:
+        """The model without its head."""
+        trunk: nn.Module = self.model.get_decoder()  # type: ignore[operator]
+        return trunk
+
     def _forward(self, batch: Batch, *, entropy_gradient: bool = False) -> TokenScores:
         """The trunk over all tokens, the head only where an action token is predicted."""
-        positions = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
-        attention = positions[None, :] < batch.lengths[:, None]
-        trunk: Any = self.model.get_decoder()  # type: ignore[operator]
         head: Any = self.model.get_output_embeddings()  # type: ignore[operator]
-        hidden = trunk(
-            input_ids=batch.tokens, attention_mask=attention, use_cache=False
-        ).last_hidden_state
         mask = batch.action_mask
+        layout = Layout(batch.lengths, batch.tokens.shape[1], self.packing)
+        hidden = layout.read(self.trunk, batch.tokens)
+        # a row begins with context, so the place in front of an action is one of its own row
+        predicted = layout.place(mask)[:, 1:]
         chosen, entropy = chosen_scores(
             head,
-            hidden[:, :-1][mask[:, 1:]],
+            hidden[:, :-1][predicted],
             batch.tokens[mask],
             self.temperature,
             entropy_gradient=entropy_gradient,
@@ -80,7 +87,7 @@ class Policy(Learner):
         """log-probabilities and entropies of all action tokens, without gradient, on the CPU."""
         logprob = torch.zeros(batch.tokens.shape)
         entropy = torch.zeros(batch.tokens.shape)
-        for rows in microbatches(batch, self.tokens_per_microbatch):
+        for rows in self._microbatches(batch):
             part = batch.take(rows).to(self.device)
             scores = self._forward(part)
             width = part.tokens.shape[1]
