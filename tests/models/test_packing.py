@@ -144,6 +144,14 @@ def test_micro_batches_are_cut_by_real_tokens() -> None:
     assert [len(part) for part in microbatches(batch, 1, packing=True)] == [1] * 4
 
 
+def test_a_pass_reads_as_many_real_tokens_as_the_setting_says() -> None:
+    policy = small_policy(packing=True, tokens_per_microbatch=22)
+    read = []
+    policy.trunk.register_forward_hook(lambda _m, _i, out: read.append(out[0].shape[:2]))
+    policy.score(ragged())
+    assert read == [(1, 22), (1, 19)]
+
+
 def test_a_critics_values_and_steps_are_those_of_padded_rows() -> None:
     group = made_group(outcomes=(0.0, 1.0, 1.0))
     group = replace(

@@ -129,7 +129,7 @@ def test_a_branch_is_restored_with_its_masters() -> None:
 def test_float32_has_no_copies() -> None:
     model = small_llama()
     masters = MasterWeights(model)
-    assert masters.copies() == []
+    assert masters.apart() == []
     assert all(m is p for m, p in zip(masters.parameters(), model.parameters(), strict=True))
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from rewardswap.models.batching import Batch, microbatches
+from rewardswap.models.host import host_copy
 from rewardswap.models.packing import prove_packing
 from rewardswap.models.precision import MasterWeights
 from rewardswap.models.recomputing import recomputable_layers, recomputing
@@ -21,7 +22,8 @@ class Snapshot:
     """Everything that comes back, bit for bit, when a branch is thrown away."""
 
     model: Mapping[str, Tensor]
-    """Parameters and buffers, the frozen ones left out: they are the same in every branch."""
+    """Parameters and buffers, each once, the frozen ones left out: they are the same in every
+    branch."""
     masters: Sequence[Tensor]
     """float32 masters of parameters that are rounded in the model."""
     optimizer: Mapping[str, Any]
@@ -119,36 +121,36 @@ class Learner:
             group["lr"] = learning_rate
 
     def snapshot(self) -> Snapshot:
-        """A copy of everything that learning changes, and of the random state."""
-        named = self.model.named_parameters(remove_duplicate=False)
-        frozen = {name for name, parameter in named if not parameter.requires_grad}
-        state = self.model.state_dict()
-        return Snapshot(
-            model={n: value.detach().clone() for n, value in state.items() if n not in frozen},
-            masters=self.masters.copies(),
-            optimizer=_copied(self.optimizer.state_dict()),
-            version=self.version,
-            random_state=torch.get_rng_state(),
+        """A copy of everything that learning changes, and of the random state.
+
+        Of a model on a GPU it is in pinned CPU memory, and takes none of the GPU's.
+        """
+        model, masters, optimizer = host_copy(
+            (self._changing(), self.masters.apart(), self.optimizer.state_dict())
         )
+        return Snapshot(model, masters, optimizer, self.version, torch.get_rng_state())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back to `snapshot` exactly; the snapshot stays usable."""
-        state = self.model.state_dict()
+        state = self._changing()
         for name, value in snapshot.model.items():
             state[name].copy_(value)
         self.masters.restore(snapshot.masters)
         self.optimizer = self.make_optimizer(self.masters)
-        self.optimizer.load_state_dict(_copied(snapshot.optimizer))
+        self.optimizer.load_state_dict(dict(snapshot.optimizer))
+        for moments in self.optimizer.state.values():
+            # what lies on the CPU is the snapshot's own until here
+            moments.update({n: v.clone() for n, v in moments.items() if _on_cpu(v)})
         self.version = snapshot.version
         torch.set_rng_state(snapshot.random_state)
 
+    def _changing(self) -> dict[str, Tensor]:
+        """The model's state without frozen parameters, tied ones under their first name."""
+        trained = {name for name, p in self.model.named_parameters() if p.requires_grad}
+        others = {name for name, _ in self.model.named_parameters(remove_duplicate=False)} - trained
+        state = self.model.state_dict()
+        return {name: value.detach() for name, value in state.items() if name not in others}
 
-def _copied(state: Any) -> Any:
-    """A deep copy of nested optimizer state that shares no tensor with it."""
-    if isinstance(state, Tensor):
-        return state.detach().clone()
-    if isinstance(state, Mapping):
-        return {name: _copied(value) for name, value in state.items()}
-    if isinstance(state, list | tuple):
-        return type(state)(_copied(value) for value in state)
-    return state
+
+def _on_cpu(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.device.type == "cpu"

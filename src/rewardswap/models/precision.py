@@ -56,12 +56,12 @@ class MasterWeights(nn.Module):
         for parameter, master in self._rounded:
             parameter.copy_(master)
 
-    def copies(self) -> list[Tensor]:
+    def apart(self) -> list[Tensor]:
         """The masters that are not the model's own parameters."""
-        return [master.detach().clone() for _, master in self._rounded]
+        return [master.detach() for _, master in self._rounded]
 
     @torch.no_grad()
     def restore(self, copies: Sequence[Tensor]) -> None:
-        """Bring back what `copies` gave, in the masters alone."""
+        """Bring back copies of what `apart` gave, in the masters alone."""
         for (_, master), value in zip(self._rounded, copies, strict=True):
             master.copy_(value)
