@@ -20,6 +20,7 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.evaluation import Evaluation
 from rewardswap.methods.cards import card, listing, page
+from rewardswap.model_fetch.command import model
 from rewardswap.options import (
     Choice,
     UsageError,
@@ -41,8 +42,8 @@ class EvaluationRun:
     """One evaluation of one model on one panel."""
 
     model: str | None = None
-    """A folder of a Hugging Face causal LM, such as a run's checkpoint folder; none: the small
-    agent that ships with the package for the environment."""
+    """A folder of a Hugging Face causal LM, such as a run's checkpoint folder, or a name of
+    `rewardswap model list`; none: the small agent that ships for the environment."""
     seed: int = 0
     """Seed of every sampled token."""
     temperature: float = 1.0
@@ -88,10 +89,29 @@ def train(words: list[str], console: Console) -> None:
             markup=False,
         )
         return
+    _train(_run_of(words, "train"), console)
+
+
+def plan(words: list[str], console: Console) -> None:
+    """Say what a run needs in memory, tokens and FLOPs, before anything is loaded."""
+    from rewardswap.plan.command import USAGE, plan_run
+    from rewardswap.plan.settings import PlanSettings, split_words
+
+    if not words or words[0] in ("-h", "--help"):
+        console.print(USAGE, highlight=False, markup=False)
+        return
+    mine, rest = split_words(PlanSettings, words)
+    settings = parse(PlanSettings, PlanSettings(), mine, "rewardswap plan")
+    if not plan_run(_run_of(rest, "plan"), settings, console):
+        raise SystemExit(1)
+
+
+def _run_of(words: list[str], command: str) -> Run:
+    """The run that a recipe or a config.toml and the words behind it say."""
     start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
-    run = parse(Run, start, rest, f"rewardswap train {words[0]}", _other_environments())
+    run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", _other_environments())
     _refuse_idle(run, rest)
-    _train(run, console)
+    return run
 
 
 def _refuse_idle(run: Run, words: Sequence[str]) -> None:
@@ -202,10 +222,12 @@ rewardswap methods --markdown          the table of docs/methods.md"""
 
 COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "train": train,
+    "plan": plan,
     "eval": evaluate,
     "demo": demo,
     "sft": make_base_agent,
     "data": data,
+    "model": model,
     "methods": methods,
     "recipes": recipes,
 }
