@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from made import small_llama
-from rewardswap.rollout.engine import Request, RolloutEngine, SamplingParams, random_key
+from rewardswap.rollout.engine import (
+    Request,
+    RolloutEngine,
+    SamplingParams,
+    complete,
+    random_key,
+)
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.scripted import ScriptedEngine
 
@@ -51,14 +57,14 @@ def test_it_is_an_engine(make: Callable[[], RolloutEngine]) -> None:
     engine = make()
     assert isinstance(engine, RolloutEngine)
     assert engine.context_limit == 256
-    assert engine.generate([], SAMPLING) == []
+    assert complete(engine, [], SAMPLING) == []
 
 
 def test_completions_keep_their_form(make: Callable[[], RolloutEngine]) -> None:
     engine = make()
     kinds = set()
     for turn in range(4):
-        for completion in engine.generate([asking(s, turn) for s in SESSIONS], SAMPLING):
+        for completion in complete(engine, [asking(s, turn) for s in SESSIONS], SAMPLING):
             ended = np.isin(completion.ids, ENDS)
             assert 1 <= len(completion.ids) == len(completion.logprobs) <= SAMPLING.max_tokens
             assert (completion.ids.dtype, completion.logprobs.dtype) == (np.int64, np.float32)
@@ -73,15 +79,15 @@ def test_order_is_that_of_the_requests(make: Callable[[], RolloutEngine]) -> Non
     forwards, backwards = make(), make()
     for turn in range(3):
         asked = [asking(session, turn) for session in SESSIONS]
-        one = forwards.generate(asked, SAMPLING)
-        other = backwards.generate(asked[::-1], SAMPLING)[::-1]
+        one = complete(forwards, asked, SAMPLING)
+        other = complete(backwards, asked[::-1], SAMPLING)[::-1]
         assert [c.ids.tolist() for c in one] == [c.ids.tolist() for c in other]
     assert len({tuple(c.ids) for c in one}) > 1
 
 
 def test_two_engines_say_the_same_to_the_bit(make: Callable[[], RolloutEngine]) -> None:
     asked = [asking(session) for session in SESSIONS]
-    one, other = make().generate(asked, SAMPLING), make().generate(asked, SAMPLING)
+    one, other = complete(make(), asked, SAMPLING), complete(make(), asked, SAMPLING)
     for a, b in zip(one, other, strict=True):
         assert a.ids.tolist() == b.ids.tolist()
         assert a.logprobs.tobytes() == b.logprobs.tobytes()
@@ -89,24 +95,24 @@ def test_two_engines_say_the_same_to_the_bit(make: Callable[[], RolloutEngine]) 
 
 def test_released_sessions_are_gone(make: Callable[[], RolloutEngine]) -> None:
     engine = make()
-    engine.generate([asking("a"), asking("bb")], SAMPLING)
+    complete(engine, [asking("a"), asking("bb")], SAMPLING)
     engine.release(["a", "never there"])
     with pytest.raises(ValueError, match="'a' extends a prompt that is not there"):
-        engine.generate([asking("a", turn=1)], SAMPLING)
-    assert len(engine.generate([asking("bb", turn=1), asking("a")], SAMPLING)) == 2
+        complete(engine, [asking("a", turn=1)], SAMPLING)
+    assert len(complete(engine, [asking("bb", turn=1), asking("a")], SAMPLING)) == 2
 
 
 def test_a_session_may_start_anew(make: Callable[[], RolloutEngine]) -> None:
     engine = make()
-    engine.generate([asking("a")], SAMPLING)
-    (again,) = engine.generate([asking("a", turn=1, extends=False)], SAMPLING)
+    complete(engine, [asking("a")], SAMPLING)
+    (again,) = complete(engine, [asking("a", turn=1, extends=False)], SAMPLING)
     assert len(again.ids) >= 1
 
 
 def test_bad_requests_are_refused(make: Callable[[], RolloutEngine]) -> None:
     with pytest.raises(ValueError, match="name the same session"):
-        make().generate([asking("a"), asking("a")], SAMPLING)
+        complete(make(), [asking("a"), asking("a")], SAMPLING)
     long = np.full(252, 3, dtype=np.int64)
     with pytest.raises(ValueError, match=r"'a' needs 257 tokens with its action.* 256"):
-        make().generate([asking("a", context_ids=long)], SAMPLING)
-    assert len(make().generate([asking("a", context_ids=long[1:])], SAMPLING)) == 1
+        complete(make(), [asking("a", context_ids=long)], SAMPLING)
+    assert len(complete(make(), [asking("a", context_ids=long[1:])], SAMPLING)) == 1

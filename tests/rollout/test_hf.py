@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from made import VOCABULARY, small_llama
-from rewardswap.rollout.engine import Completion, Request, SamplingParams, random_key, uniforms
+from rewardswap.rollout.engine import (
+    Completion,
+    Request,
+    SamplingParams,
+    complete,
+    random_key,
+    uniforms,
+)
 from rewardswap.rollout.hf import HuggingFaceEngine
 
 END = 1
@@ -31,7 +38,7 @@ def chat(engine: HuggingFaceEngine, plan: dict[str, list[int]], **sampling: Any)
             for name, lengths in plan.items()
             if turn < len(lengths)
         ]
-        for one, completion in zip(asked, engine.generate(asked, params), strict=True):
+        for one, completion in zip(asked, complete(engine, asked, params), strict=True):
             rows[one.session] += one.context_ids.tolist()
             start = len(rows[one.session])
             rows[one.session] += completion.ids.tolist()
@@ -91,8 +98,10 @@ def test_changed_weights_give_what_a_new_engine_gives() -> None:
 
 def test_greedy_takes_the_likeliest_token() -> None:
     model = small_llama()
-    (completion,) = HuggingFaceEngine(model, [END]).generate(
-        [request("a", 0, 4, False)], SamplingParams(temperature=0.0, max_tokens=1)
+    (completion,) = complete(
+        HuggingFaceEngine(model, [END]),
+        [request("a", 0, 4, False)],
+        SamplingParams(temperature=0.0, max_tokens=1),
     )
     context = torch.from_numpy(request("a", 0, 4, False).context_ids)
     logits = model(context[None]).logits[0, -1]
@@ -104,7 +113,7 @@ def test_frequencies_follow_the_distribution() -> None:
     engine = HuggingFaceEngine(model, [END])
     context = np.array([3, 4, 5])
     asked = [Request(str(n), context, False, random_key(0, 0, "x", n, 0)) for n in range(4000)]
-    drawn = engine.generate(asked, SamplingParams(max_tokens=1))
+    drawn = complete(engine, asked, SamplingParams(max_tokens=1))
     expected = torch.softmax(model(torch.tensor([[3, 4, 5]])).logits[0, -1], -1).detach().numpy()
     counts = np.bincount([int(c.ids[0]) for c in drawn], minlength=VOCABULARY) / 4000
     # 5 standard errors of the likeliest token's share
@@ -114,7 +123,7 @@ def test_frequencies_follow_the_distribution() -> None:
 def test_truncation_is_the_cap_without_an_end_token() -> None:
     engine = HuggingFaceEngine(small_llama(), [END, 7])
     asked = [request(str(n), 0, 3, False) for n in range(200)]
-    completions: list[Completion] = engine.generate(asked, SamplingParams(max_tokens=3))
+    completions: list[Completion] = complete(engine, asked, SamplingParams(max_tokens=3))
     kinds = {(c.truncated, int(c.ids[-1]) in (END, 7)) for c in completions}
     assert kinds == {(True, False), (False, True)}
     assert all(len(c.ids) == 3 for c in completions if c.truncated)
@@ -123,14 +132,14 @@ def test_truncation_is_the_cap_without_an_end_token() -> None:
 
 def test_bad_requests() -> None:
     engine = HuggingFaceEngine(small_llama(), [END])
-    assert engine.generate([], SamplingParams()) == []
+    assert complete(engine, [], SamplingParams()) == []
     with pytest.raises(ValueError, match="'a' extends a prompt that is not there"):
-        engine.generate([request("a", 1, 2, True)], SamplingParams())
+        complete(engine, [request("a", 1, 2, True)], SamplingParams())
     with pytest.raises(ValueError, match="no token to read"):
-        engine.generate([request("a", 0, 0, False)], SamplingParams())
+        complete(engine, [request("a", 0, 0, False)], SamplingParams())
     twice = [request("a", 0, 2, False)] * 2
     with pytest.raises(ValueError, match="same session"):
-        engine.generate(twice, SamplingParams())
+        complete(engine, twice, SamplingParams())
     with pytest.raises(ValueError, match="end token"):
         HuggingFaceEngine(small_llama(), [])
     with pytest.raises(ValueError, match="temperature"):

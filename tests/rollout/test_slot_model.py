@@ -11,7 +11,7 @@ from chatting import Doors, small_tokenizer
 from made import VOCABULARY, small_llama
 from rewardswap.models.batching import Row, rows_of
 from rewardswap.rollout.context import ChatContext
-from rewardswap.rollout.engine import Request, SamplingParams, random_key
+from rewardswap.rollout.engine import Request, SamplingParams, complete, random_key
 from rewardswap.rollout.episodes import EpisodeRequest, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.types import Trajectory
@@ -126,7 +126,7 @@ def asking(session: str, tokens: list[int], turn: int) -> Request:
 
 def test_sessions_that_wait_keep_what_they_have_read() -> None:
     def said(engine: HuggingFaceEngine, *requests: Request) -> list[list[int]]:
-        return [c.ids.tolist() for c in engine.generate(requests, SamplingParams(max_tokens=4))]
+        return [c.ids.tolist() for c in complete(engine, requests, SamplingParams(max_tokens=4))]
 
     def a(turn: int) -> Request:
         return asking("a", [4 + turn, 9, 3], turn)
@@ -151,9 +151,9 @@ def test_a_request_beyond_the_context_is_refused() -> None:
     engine = HuggingFaceEngine(small_llama(), [END])
     long = asking("long", [3] * 250, 0)
     assert engine.context_limit == 256
-    assert len(engine.generate([long], SamplingParams(max_tokens=6))) == 1
+    assert len(complete(engine, [long], SamplingParams(max_tokens=6))) == 1
     with pytest.raises(ValueError, match=r"'long' needs 257 tokens.*holds 256"):
-        engine.generate([long], SamplingParams(max_tokens=7))
+        complete(engine, [long], SamplingParams(max_tokens=7))
 
 
 def test_models_that_would_be_served_wrongly_are_refused() -> None:

@@ -75,8 +75,9 @@ def play(
 ) -> Played:
     """Play every request; at most `slots` live at once (none: all), refilled in order.
 
-    Every sampled token belongs to (seed, policy version, task, index, turn), so neither slots nor
-    the order of requests change a trajectory, beyond rounding in the engine. An environment that
+    An action is sent as soon as it has ended, and the next one is asked for at once. Every sampled
+    token belongs to (seed, policy version, task, index, turn), so neither slots nor the order of
+    requests or of ends change a trajectory, beyond rounding in the engine. An environment that
     raises in reset or step costs its own episode only. An episode ends with `context_full` where
     the next prompt leaves no room for a whole action; a cap is never a success. A turn is valid
     where the environment admitted the action and what was said has the context's form; what has
@@ -92,18 +93,18 @@ def play(
         raise ValueError(f"turn_limit {turn_limit} and slots {slots} must be at least 1")
     party = _Party(world, engine, context, sampling, (seed, policy_version), turn_limit)
     waiting = deque(enumerate(requests))
-    live: list[_Episode] = []
     limit = len(requests) if slots is None else slots
+    ready: list[_Episode] = []
     try:
-        while waiting or live:
-            while waiting and len(live) < limit:
-                number, request = waiting.popleft()
-                episode = party.start(number, request)
-                if episode is not None:
-                    live.append(episode)
-            live = party.turn(live)
+        while True:
+            while waiting and len(party.live) < limit:
+                ready += party.start(*waiting.popleft())
+            if not party.live:
+                break
+            party.ask(ready)
+            ready = party.hear()
     finally:
-        party.leave(live)
+        party.leave()
     ordered = [party.done[number] for number in sorted(party.done)]
     failures = [party.failed[number] for number in sorted(party.failed)]
     party.counters["failed_episodes"] = len(failures)
@@ -125,19 +126,20 @@ class _Party:
         self.world, self.engine, self.context = world, engine, context
         self.sampling, self.stream, self.turn_limit = sampling, stream, turn_limit
         self.play_number = next(_plays)
+        self.live: dict[str, _Episode] = {}
         self.idle: list[Environment] = []
         self.done: dict[int, Trajectory] = {}
         self.failed: dict[int, EpisodeFailure] = {}
         self.counters: Counter[str] = Counter(dict.fromkeys(COUNTERS, 0))
 
-    def start(self, number: int, request: EpisodeRequest) -> _Episode | None:
+    def start(self, number: int, request: EpisodeRequest) -> list[_Episode]:
         """A live episode, or none if its environment fails in reset."""
         environment = self.idle.pop() if self.idle else self.world.make()
         try:
             observation = environment.reset(request.task)
         except Exception as error:  # whatever an environment raises costs its episode
             self._fail(number, request, environment, error)
-            return None
+            return []
         conversation = self.context.conversation(observation)
         if not self._fits(conversation):
             self.idle.append(environment)
@@ -148,24 +150,32 @@ class _Party:
                 "tokens or a model with a longer context"
             )
         session = f"{self.play_number}-{number}"
-        return _Episode(number, request, session, environment, observation, conversation)
+        episode = _Episode(number, request, session, environment, observation, conversation)
+        self.live[session] = episode
+        return [episode]
 
-    def turn(self, live: Sequence[_Episode]) -> list[_Episode]:
-        """One turn of every live episode; those that go on."""
-        requests = [self._request(episode) for episode in live]
-        completions = self.engine.generate(requests, self.sampling)
-        pairs = zip(live, completions, strict=True)
-        going_on = [episode for episode, completion in pairs if self._act(episode, completion)]
-        over = {episode.session for episode in live} - {e.session for e in going_on}
-        self.engine.release(sorted(over))
+    def ask(self, episodes: Sequence[_Episode]) -> None:
+        """Ask for the next action of each."""
+        self.engine.submit([self._request(episode) for episode in episodes], self.sampling)
+
+    def hear(self) -> list[_Episode]:
+        """Send the actions that have ended; their episodes that go on."""
+        going_on: list[_Episode] = []
+        for completion in self.engine.wait():
+            episode = self.live[completion.session]
+            if self._act(episode, completion):
+                going_on.append(episode)
+            else:
+                del self.live[completion.session]
+                self.engine.release([completion.session])
         return going_on
 
-    def leave(self, live: Sequence[_Episode]) -> None:
+    def leave(self) -> None:
         """Give everything back, also when something raised."""
         with ExitStack() as closing:
-            for environment in (*self.idle, *(episode.environment for episode in live)):
+            for environment in (*self.idle, *(e.environment for e in self.live.values())):
                 closing.callback(environment.close)
-            self.engine.release([episode.session for episode in live])
+            self.engine.release(list(self.live))
 
     def _request(self, episode: _Episode) -> Request:
         seed, version = self.stream

@@ -79,23 +79,24 @@ class SlotModel:
         device = self.device
         self._cache.move(torch.tensor(sources, device=device), torch.tensor(targets, device=device))
 
-    def read(self, reads: Sequence[IntArray], starts: Tensor) -> Tensor:
+    def read(
+        self, reads: Sequence[IntArray], starts: IntArray, rows: IntArray | None = None
+    ) -> Tensor:
         """Run row i's new tokens behind `starts[i]` old ones: hidden state at its last token."""
-        counts = torch.tensor([len(tokens) for tokens in reads])
-        ids = np.zeros((len(reads), int(counts.max())), dtype=np.int64)
+        counts = np.array([len(tokens) for tokens in reads])
+        ids = np.zeros((len(reads), counts.max()), dtype=np.int64)
         for row, tokens in zip(ids, reads, strict=True):
             row[: len(tokens)] = tokens
-        positions = starts[:, None] + torch.arange(ids.shape[1])
-        hidden = self.forward(torch.from_numpy(ids), positions, None)
-        return hidden[torch.arange(len(reads)), (counts - 1).to(hidden.device)]
+        hidden = self.forward(ids, starts[:, None] + np.arange(ids.shape[1]), rows)
+        return hidden[np.arange(len(reads)), counts - 1]
 
-    def forward(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> Tensor:
+    def forward(self, ids: IntArray, positions: IntArray, rows: IntArray | None) -> Tensor:
         """Hidden states of new tokens of slots `rows`, or of the first slots in order."""
         device = self.device
-        placed = positions.to(device)
-        self._cache.place(None if rows is None else rows.to(device), placed)
+        placed = torch.from_numpy(positions).to(device)
+        self._cache.place(None if rows is None else torch.from_numpy(rows).to(device), placed)
         output = self._trunk(
-            input_ids=ids.to(device),
+            input_ids=torch.from_numpy(ids).to(device),
             attention_mask=self._masks(placed),
             position_ids=placed.clamp(max=self.context_limit - 1),
             use_cache=True,
@@ -132,8 +133,8 @@ class SlotModel:
         try:
             with self.serving():
                 self.reserve(2, 8)
-                self.read([rows[0][:2], rows[1][:1]], torch.tensor([0, 0]))
-                hidden = self.read([rows[0][2:], rows[1][1:]], torch.tensor([2, 1]))
+                self.read([rows[0][:2], rows[1][:1]], np.array([0, 0]))
+                hidden = self.read([rows[0][2:], rows[1][1:]], np.array([2, 1]))
                 ours = self.logits(hidden).float()
                 inputs = [torch.from_numpy(row)[None].to(self.device) for row in rows]
                 theirs = [self._model(ids, use_cache=False).logits[0, -1] for ids in inputs]
