@@ -45,6 +45,14 @@ QWEN_2_5 = """\
 """
 """A system turn of its own where none is given; tools stand in it."""
 
+SMOLLM_2 = """\
+{%- macro turn(role, said) -%}{{ '<im>' + role + '\n' + said + '<end>\n' }}{%- endmacro -%}
+{%- if messages[0].role != 'system' -%}{{- turn('system', 'You are small.') -}}{%- endif -%}
+{%- for m in messages -%}{{- turn(m.role, m.content) -}}{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<im>assistant\n' }}{%- endif -%}
+"""
+"""A system turn of its own where none is given, and no tools; tests/slow plays the model's own."""
+
 QWEN_3 = """\
 {%- macro turn(role, said) -%}{{ '<im>' + role + '\n' + said + '<end>\n' }}{%- endmacro -%}
 {%- set at = namespace(user=-1) -%}
@@ -114,6 +122,7 @@ MISTRAL = """\
 
 IM = ("<im>", "<text-end>")
 FAMILIES: Mapping[str, Family] = {
+    "SmolLM2": Family(SMOLLM_2, ("<im>",), "<end>"),
     "Qwen2.5": Family(QWEN_2_5, IM, "<end>", "<text-end>"),
     "Qwen3": Family(QWEN_3, IM, "<end>", "<text-end>"),
     "Llama 3": Family(
