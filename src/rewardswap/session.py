@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -25,6 +25,7 @@ from rewardswap.loops.rspo import rspo
 from rewardswap.methods import method_name
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
+from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
 from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
@@ -45,7 +46,7 @@ from rewardswap.types import Group, Trajectory
 class Training:
     """A training run: everything is built and checked before the run folder is made."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, load: Callable[..., LanguageModel] = load_language_model) -> None:
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
         policy = run.policy
@@ -55,6 +56,7 @@ class Training:
             device=policy.device,
             temperature=policy.temperature,
             action_tokens=policy.action_tokens,
+            load=load,
         )
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
         self.run = run = _resolved(run, self.stage, output)
@@ -95,6 +97,13 @@ class Training:
         report = write_report(self.folder.path)
         screen.finish(before, after, summary["seconds"], report)
         return report
+
+    def rehearse(self, screen: Screen) -> Trainer:
+        """Fit the process reward and train, with no evaluation and no checkpoint."""
+        dense = self._dense_reward(screen)
+        trainer = self._trainer(screen, dense)
+        self._loop(trainer, dense)
+        return trainer
 
     def _evaluate_and_train(self, screen: Screen) -> tuple[Evaluation, Evaluation, Trainer]:
         run, folder = self.run, self.folder

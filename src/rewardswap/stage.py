@@ -1,6 +1,6 @@
 """What playing needs, put together: a world, a panel of its tasks, and a model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rewardswap.env_config import model_of
@@ -8,7 +8,7 @@ from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model
-from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.prompting import Context, make_context
@@ -26,7 +26,7 @@ class Stage:
     world: World
     panel: Panel
     language_model: LanguageModel
-    engine: HuggingFaceEngine
+    engine: RolloutEngine
     context: Context
     sampling: SamplingParams
 
@@ -63,13 +63,15 @@ def make_stage(
     device: str,
     temperature: float,
     action_tokens: int | None,
+    load: Callable[..., LanguageModel] = load_language_model,
 ) -> Stage:
     """Everything that playing needs, with the environment's small agent where `model` is none.
 
-    Raises ValueError naming what is missing and the way out.
+    `load` makes the model of a name on a device. Raises ValueError naming what is missing and the
+    way out.
     """
     model = model_of(env, model)
-    language_model = load_language_model(model, device)
+    language_model = load(model, device)
     world = env.world(language_model.wording)
     context = make_context(
         language_model.tokenizer,

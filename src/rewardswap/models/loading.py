@@ -1,5 +1,6 @@
 """A causal language model and its tokenizer from a folder, with the checks that training needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -56,8 +57,17 @@ def fetched_folder(name: str) -> Path:
     return user_data_path("rewardswap", appauthor=False) / "models" / name
 
 
-def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
+def read_weights(folder: Path) -> Any:
+    """The causal LM of a folder, float32."""
+    return AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+
+
+def load_language_model(
+    name: str, device: str = "cpu", read: Callable[[Path], Any] = read_weights
+) -> LanguageModel:
     """Load a Hugging Face causal LM folder; nothing is downloaded and no code of it is run.
+
+    `read` makes the model of a folder.
 
     Raises ValueError naming the folder and the way out if it is missing, is no model, or has no
     tokenizer, chat template or end token.
@@ -80,9 +90,7 @@ def load_language_model(name: str, device: str = "cpu") -> LanguageModel:
     disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32
-        )
+        model: Any = read(folder)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
