@@ -11,7 +11,7 @@ from made import small_llama
 from rewardswap.envs.base import Step
 from rewardswap.models.batching import rows_of
 from rewardswap.rollout.context import ChatContext
-from rewardswap.rollout.engine import RolloutEngine, SamplingParams
+from rewardswap.rollout.engine import Completion, RolloutEngine, SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.scripted import ScriptedEngine
@@ -159,6 +159,33 @@ def test_slots_and_order_of_requests_change_no_episode() -> None:
     assert played(slots=5, requests=REQUESTS[::-1]) == everything
     assert played(seed=1) != everything
     assert played(policy_version=1) != everything
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+@pytest.mark.parametrize("slots", [None, 3])
+def test_the_order_in_which_actions_end_changes_nothing(at_once: int, slots: int | None) -> None:
+    expected = run(ScriptedEngine(door, [END]))
+    played = run(ScriptedEngine(door, [END], at_once=at_once), slots=slots)
+    assert [key_of(t) for t in played.trajectories] == [key_of(t) for t in expected.trajectories]
+    assert played.counters == expected.counters
+
+
+def test_an_episode_goes_on_while_others_wait_for_their_action() -> None:
+    """With one action at a time, the last that was asked for: an episode ends before another
+    has begun to act."""
+    engine, steps = ScriptedEngine(door, [END], at_once=1), list[str]()
+    complete = engine.wait
+
+    def noted() -> list[Completion]:
+        found = complete()
+        steps.extend(c.session for c in found)
+        return found
+
+    engine.wait = noted  # type: ignore[method-assign]
+    run(engine)
+    first = [session for n, session in enumerate(steps) if session not in steps[:n]]
+    assert steps == sorted(steps, key=first.index)
+    assert len(first) == len(REQUESTS) < len(steps)
 
 
 def test_rows_are_what_the_engine_read_and_sampled() -> None:

@@ -150,3 +150,114 @@ def test_streams_do_not_depend_on_the_process() -> None:
     # worked out once; a change of the key or of the generator changes every run
     assert random_key(1, 2, "task", 3, 4) != random_key(1, 2, "task", 34, 0)
     assert uniforms((1, 2), 3).tolist() == uniforms((1, 2), 5).tolist()[:3]
+
+
+class Watched(HuggingFaceEngine):
+    """Notes rows and tokens of each pass of the model."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.passes: list[tuple[int, int]] = []
+        forward = self._model.forward
+
+        def watched(ids: Any, positions: Any, rows: Any) -> Any:
+            self.passes.append(ids.shape)
+            return forward(ids, positions, rows)
+
+        self._model.forward = watched  # type: ignore[method-assign]
+
+
+def play_on(engine: HuggingFaceEngine, turns: int = 4, max_tokens: int = 20) -> dict[str, Any]:
+    """Eight sessions, each of which goes on as soon as its action has ended: what each says."""
+    said: dict[str, list[list[int]]] = {f"s{n}": [] for n in range(8)}
+    ready = list(said)
+    while any(len(actions) < turns for actions in said.values()):
+        asked = [request(name, len(said[name]), 3, bool(said[name])) for name in ready]
+        engine.submit(asked, SamplingParams(max_tokens=max_tokens))
+        ready = []
+        for completion in engine.wait():
+            said[completion.session].append(completion.ids.tolist())
+            if len(said[completion.session]) < turns:
+                ready.append(completion.session)
+            else:
+                engine.release([completion.session])
+    return said
+
+
+def test_no_action_waits_for_the_longest_one() -> None:
+    lock_step, refilled = (Watched(small_llama(), [END, 7, 9], refill=r) for r in (1.0, 0.25))
+    assert play_on(lock_step) == play_on(refilled)
+    assert lock_step.fed_tokens == refilled.fed_tokens
+
+    def decoding(engine: Watched) -> list[int]:
+        return [rows for rows, tokens in engine.passes if tokens == 1]
+
+    # the same tokens in fewer passes, because each has more rows
+    assert len(decoding(refilled)) < 0.8 * len(decoding(lock_step))
+
+
+def test_wait_gives_a_share_of_what_is_in_progress() -> None:
+    engine = HuggingFaceEngine(small_llama(), [END, 7, 9], refill=0.25)
+    names = [f"s{n}" for n in range(8)]
+    engine.submit([request(name, 0, 3, False) for name in names], SamplingParams(max_tokens=20))
+    first = engine.wait()
+    assert 2 <= len(first) < 8
+    # the others are in the middle of their actions; one of them is thrown away there
+    left = [name for name in names if name not in {c.session for c in first}]
+    engine.release(left[:1])
+    later: list[Completion] = []
+    while len(later) < len(left) - 1:
+        found = engine.wait()
+        assert found
+        later += found
+    assert engine.wait() == []
+    whole = complete(
+        HuggingFaceEngine(small_llama(), [END, 7, 9]),
+        [request(name, 0, 3, False) for name in names],
+        SamplingParams(max_tokens=20),
+    )
+    expected = {c.session: c.ids.tolist() for c in whole if c.session != left[0]}
+    assert {c.session: c.ids.tolist() for c in (*first, *later)} == expected
+
+
+def test_prompts_of_other_lengths_may_come_in_the_middle() -> None:
+    """What pads a short prompt beside a long one is not written into a neighbour's slot."""
+    engine = HuggingFaceEngine(small_llama(), [END, 7, 9], refill=0.1)
+    plan = {"a": 90, "b": 2, "c": 60, "d": 3, "e": 1}
+    params, said = SamplingParams(max_tokens=9), dict[str, list[int]]()
+    engine.submit([request(name, 0, plan[name], False) for name in "ab"], params)
+    said |= {c.session: c.ids.tolist() for c in engine.wait()}
+    engine.submit([request(name, 0, plan[name], False) for name in "cde"], params)
+    while len(said) < len(plan):
+        said |= {c.session: c.ids.tolist() for c in engine.wait()}
+    # behind 90 tokens stands one more, and beside it a long prompt begins: 99 + 61 positions
+    engine.submit([request("a", 1, 1, True), request("e", 1, 61, False)], params)
+    after = dict[str, list[int]]()
+    while len(after) < 2:
+        after |= {c.session: c.ids.tolist() for c in engine.wait()}
+    for name, length in plan.items():
+        alone = HuggingFaceEngine(small_llama(), [END, 7, 9])
+        (expected,) = complete(alone, [request(name, 0, length, False)], params)
+        assert said[name] == expected.ids.tolist()
+        if name == "a":
+            (expected,) = complete(alone, [request("a", 1, 1, True)], params)
+            assert after[name] == expected.ids.tolist()
+
+
+@pytest.mark.parametrize("refill", [0.0, -1.0, 1.5, float("nan")])
+def test_a_refill_that_is_no_share_is_refused(refill: float) -> None:
+    with pytest.raises(ValueError, match="refill must be above 0 and at most 1"):
+        HuggingFaceEngine(small_llama(), [END], refill=refill)
+
+
+@pytest.mark.parametrize("sampling", [{"top_p": 0.7}, {"top_k": 4}, {"min_p": 0.2}])
+def test_logprobs_of_a_truncating_sampler_are_not_the_policys(sampling: Any) -> None:
+    """Why training refuses them: on policy their ratio is not 1."""
+    model = small_llama()
+    rows, sampled = chat(HuggingFaceEngine(model, [END]), PLAN, **sampling)
+    gaps = []
+    for name, row in rows.items():
+        every = torch.log_softmax(model(torch.tensor([row])).logits[0].detach(), dim=-1)
+        gaps += [logprob - float(every[place - 1, row[place]]) for place, logprob in sampled[name]]
+    assert min(gaps) > -1e-5
+    assert max(gaps) > 0.1

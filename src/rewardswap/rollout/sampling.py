@@ -42,7 +42,7 @@ def _inverted(distribution: Tensor, drawn: Tensor) -> Tensor:
 def _truncated(distribution: Tensor, sampling: Sequence[SamplingParams]) -> Tensor:
     """The log-probs, minus infinity where a row's truncation takes a token away."""
 
-    def of_rows(values: Sequence[float]) -> Tensor:
+    def of_rows(values: Sequence[float | int]) -> Tensor:
         return torch.tensor(values, device=distribution.device)[:, None]
 
     size = distribution.shape[-1]
