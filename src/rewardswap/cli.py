@@ -44,6 +44,9 @@ class EvaluationRun:
     model: str | None = None
     """A folder of a Hugging Face causal LM, such as a run's checkpoint folder, or a name of
     `rewardswap model list`; none: the small agent that ships for the environment."""
+    chat_template: Path | None = None
+    """File of a Jinja chat template that takes the place of the model folder's; none: the
+    folder's."""
     seed: int = 0
     """Seed of every sampled token."""
     temperature: float = 1.0
@@ -169,6 +172,7 @@ def evaluate(words: list[str], console: Console) -> None:
             device=run.device,
             temperature=1.0,
             action_tokens=run.action_tokens,
+            chat_template=run.chat_template,
         )
     )
     print_remarks(console, stage.panel.remarks)

@@ -19,6 +19,7 @@ from rewardswap.methods.grpo import GRPO
 from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
 from rewardswap.rewards.config import ProcessRewardConfig
+from rewardswap.rollout.config import RolloutConfig
 
 Known = TypeVar("Known")
 
@@ -30,6 +31,9 @@ class PolicyConfig:
     model: str | None = None
     """Folder of a Hugging Face causal LM; none: the small agent that ships with the package for
     the environment."""
+    chat_template: Path | None = None
+    """File of a Jinja chat template that takes the place of the model folder's, in the checkpoint
+    too; none: the folder's."""
     optimizer: OptimizerName = "adamw"
     """adamw: torch's, 8 bytes of moments for a weight; adamw_8bit: bitsandbytes' (extra
     `adamw-8bit`), 2.03 bytes. The critic's too."""
@@ -164,6 +168,7 @@ class Run:
     env: EnvironmentConfig = field(default_factory=Alfworld)
     """The environment; ALFWorld where a file names none."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
     batch: Batch = field(default_factory=Batch)
     swap: RewardSwap = field(default_factory=RewardSwap)
     """Used by loop rspo only."""

@@ -56,6 +56,8 @@ class Training:
             device=policy.device,
             temperature=policy.temperature,
             action_tokens=policy.action_tokens,
+            rollout=run.rollout,
+            chat_template=policy.chat_template,
             load=load,
         )
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"

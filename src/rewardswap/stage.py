@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rewardswap.env_config import model_of
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model
+from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
@@ -29,6 +31,8 @@ class Stage:
     engine: RolloutEngine
     context: Context
     sampling: SamplingParams
+    slots: int | None
+    """Most episodes that live at once; none: all."""
 
     def play(
         self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
@@ -46,6 +50,7 @@ class Stage:
             seed=seed,
             policy_version=version,
             turn_limit=self.world.turn_limit,
+            slots=self.slots,
         )
 
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
@@ -63,7 +68,9 @@ def make_stage(
     device: str,
     temperature: float,
     action_tokens: int | None,
+    rollout: RolloutConfig,
     load: Callable[..., LanguageModel] = load_language_model,
+    chat_template: Path | None = None,
 ) -> Stage:
     """Everything that playing needs, with the environment's small agent where `model` is none.
 
@@ -71,7 +78,7 @@ def make_stage(
     way out.
     """
     model = model_of(env, model)
-    language_model = load(model, device)
+    language_model = load(model, device, chat_template=chat_template)
     world = env.world(language_model.wording)
     context = make_context(
         language_model.tokenizer,
@@ -86,7 +93,7 @@ def make_stage(
     panel = Panel(
         env.panel_split,
         tuple(tasks[: env.evaluation_tasks]),
-        (*world.remarks(env.panel_split), *context.remarks),
+        (*world.remarks(env.panel_split), *context.remarks, *language_model.remarks),
         env.origin,
         env.scored,
     )
@@ -99,7 +106,9 @@ def make_stage(
         temperature=temperature,
         max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
     )
-    engine = HuggingFaceEngine(language_model.model, language_model.end_token_ids)
+    engine = HuggingFaceEngine(
+        language_model.model, language_model.end_token_ids, refill=rollout.refill
+    )
     if sampling.max_tokens >= engine.context_limit:
         raise ValueError(
             f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "
@@ -114,4 +123,5 @@ def make_stage(
         engine=engine,
         context=context,
         sampling=sampling,
+        slots=rollout.slots,
     )

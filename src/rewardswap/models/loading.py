@@ -39,6 +39,17 @@ class LanguageModel:
         )
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of results must know of the model, a sentence each."""
+        ids = self.model.get_output_embeddings().weight.shape[0]
+        mute = ids - sum(token < ids for token in set(self.tokenizer.get_vocab().values()))
+        said = (
+            f"{mute} of the model's {ids} tokens are none of its tokenizer's: sampled, they are "
+            "trained as they are, and add no text to an action."
+        )
+        return (said,) if mute else ()
+
+    @property
     def action_tokens(self) -> int:
         """`max_new_tokens` of generation_config.json, 512 where it says nothing, in tokens."""
         configured = getattr(self.model.generation_config, "max_new_tokens", None)
@@ -63,16 +74,25 @@ def read_weights(folder: Path) -> Any:
 
 
 def load_language_model(
-    name: str, device: str = "cpu", read: Callable[[Path], Any] = read_weights
+    name: str,
+    device: str = "cpu",
+    read: Callable[[Path], Any] = read_weights,
+    *,
+    chat_template: Path | None = None,
 ) -> LanguageModel:
     """Load a Hugging Face causal LM folder; nothing is downloaded and no code of it is run.
 
-    `read` makes the model of a folder.
-
-    Raises ValueError naming the folder and the way out if it is missing, is no model, or has no
-    tokenizer, chat template or end token.
+    `read` makes the model of a folder; `chat_template` is a file whose Jinja template takes the
+    place of the folder's. Raises ValueError naming the folder and the way out if it is missing, is
+    no model or an adapter, or has no tokenizer, chat template or end token.
     """
     folder = model_folder(name)
+    if (folder / "adapter_config.json").is_file():
+        raise ValueError(
+            f"model folder {folder} holds an adapter; merge it into its model first (a run's "
+            "checkpoint has it merged, peft does it by merge_and_unload): the reference is what "
+            "training starts from"
+        )
     if not (folder / "config.json").is_file():
         wrong = "has no config.json" if folder.is_dir() else "does not exist"
         way_out = (
@@ -94,10 +114,12 @@ def load_language_model(
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
+    if chat_template is not None:
+        tokenizer.chat_template = _template(chat_template)
     if not tokenizer.chat_template:
         raise ValueError(
-            f"the tokenizer in {folder} has no chat template; put the one of its instruct version "
-            "into chat_template.jinja of that folder"
+            f"the tokenizer in {folder} has no chat template; give the file of one, such as "
+            "that of its instruct version, by --policy.chat-template (eval: --chat-template)"
         )
     end = _end_token_ids(model, tokenizer)
     if not end:
@@ -109,6 +131,17 @@ def load_language_model(
         raise ValueError(f"policy.device {device!r} cannot be used: {first}") from error
     model.eval()
     return LanguageModel(model, tokenizer, end)
+
+
+def _template(path: Path) -> str:
+    """The text of a chat template; raises ValueError where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"chat_template {path} cannot be read: {error}") from error
+    if not text.strip():
+        raise ValueError(f"chat_template {path} is empty; give a file with a Jinja template")
+    return text
 
 
 def _end_token_ids(model: nn.Module, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
