@@ -26,7 +26,7 @@ test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/learns --numprocesses 2 $(UNCHECKED)
 
 test-slow: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -rs
 
 lint: install
 	$(BIN)/ruff check .
