@@ -30,6 +30,7 @@ from rewardswap.options import (
     refuse_named,
     with_choices,
 )
+from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import LOOP_SECTIONS, named_environment, named_method, read_run
 
@@ -87,18 +88,25 @@ def train(words: list[str], console: Console) -> None:
             f"recipes: {', '.join(RECIPES)}\n"
             "keys: rewardswap train RECIPE --help\n"
             "--method NAME takes another method: rewardswap methods\n"
-            f"--env NAME takes another environment: {', '.join(ENVIRONMENTS)}",
+            f"--env NAME takes another environment: {', '.join(ENVIRONMENTS)}\n"
+            "--dry-run [--dry-run-layers N] tries everything once, with random weights",
             highlight=False,
             markup=False,
         )
         return
-    _train(_run_of(words, "train"), console)
+    trial, rest = split_words(DryRunSettings, words)
+    settings = parse(DryRunSettings, DryRunSettings(), trial, "rewardswap train")
+    run = _run_of(rest, "train")
+    if settings.dry_run:
+        refuse_named({"in a dry run": ["output"]}, rest)
+        _rehearse(run, settings, console)
+    else:
+        _train(run, console)
 
 
 def plan(words: list[str], console: Console) -> None:
     """Say what a run needs in memory, tokens and FLOPs, before anything is loaded."""
     from rewardswap.plan.command import USAGE, plan_run
-    from rewardswap.plan.settings import PlanSettings, split_words
 
     if not words or words[0] in ("-h", "--help"):
         console.print(USAGE, highlight=False, markup=False)
@@ -235,6 +243,17 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "methods": methods,
     "recipes": recipes,
 }
+
+
+def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
+    from rewardswap.errors import RunStoppedError
+    from rewardswap.plan.dry_run import dry_run, show
+
+    try:
+        show(checked(lambda: dry_run(run, settings)), settings, console)
+    except RunStoppedError as error:
+        sys.stderr.write(f"rewardswap: {error}\n")
+        raise SystemExit(1) from None
 
 
 def _train(run: Run, console: Console) -> None:
