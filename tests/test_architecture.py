@@ -21,7 +21,7 @@ ALLOWED = {
     "envs": {"types"},
     "checks": set(),
     "env_config": {"checks", "envs"},
-    "rollout": {"types", "envs"},
+    "rollout": {"types", "envs", "checks"},
     "rewards": {"types", "models", "core"},
     "replay": {"types"},
     "statistics": set(),

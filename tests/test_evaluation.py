@@ -6,6 +6,7 @@ import pytest
 
 from made import made_trajectory
 from rewardswap.evaluation import Evaluation, OriginTally, Panel, Tally, assert_disjoint
+from rewardswap.rollout.engine import SamplingParams
 from rewardswap.types import Task
 
 TASKS = tuple(Task(name, family) for name, family in (("a", "x"), ("b", "x"), ("c", "y")))
@@ -50,7 +51,7 @@ def test_a_failed_episode_is_a_task_that_was_not_won() -> None:
 def test_families_add_up_to_the_total() -> None:
     played = tuple(made_trajectory(n, outcome=float(n == "a")) for n in ("a", "b"))
     named = tuple(replace(t, task=task) for t, task in zip(played, TASKS, strict=False))
-    evaluation = Evaluation(Panel("s", TASKS), 1.0, named, (TASKS[2],))
+    evaluation = Evaluation(Panel("s", TASKS), SamplingParams(), named, (TASKS[2],))
     families = evaluation.families
     assert {name: (tally.tasks, tally.success) for name, tally in families.items()} == {
         "x": (2, 0.5),
@@ -73,7 +74,9 @@ def shop_evaluation() -> Evaluation:
         )
         for name, score in scores.items()
     ]
-    return Evaluation(Panel("s", tuple(tasks), ("r",), "product"), 1.0, tuple(played), (tasks[2],))
+    return Evaluation(
+        Panel("s", tuple(tasks), ("r",), "product"), SamplingParams(), tuple(played), (tasks[2],)
+    )
 
 
 def test_a_failed_episode_has_score_zero() -> None:
@@ -111,10 +114,10 @@ def test_the_interval_over_origins_by_hand() -> None:
 
 def test_without_origins_nothing_is_said_of_them() -> None:
     won = replace(made_trajectory("a", outcome=1.0), task=TASKS[0])
-    evaluation = Evaluation(Panel("s", TASKS[:1]), 1.0, (won,), ())
+    evaluation = Evaluation(Panel("s", TASKS[:1]), SamplingParams(), (won,), ())
     assert evaluation.origins is None
     assert not evaluation.is_scored
     scored = Panel("s", TASKS[:1], scored=True)
-    assert Evaluation(scored, 1.0, (won,), ()).is_scored
+    assert Evaluation(scored, SamplingParams(), (won,), ()).is_scored
     assert evaluation.as_dict()["per_origin"] is None
     assert evaluation.as_dict()["task_score"] == 1.0

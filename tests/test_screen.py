@@ -9,6 +9,7 @@ from rich.console import Console
 
 from made import made_trajectory
 from rewardswap.evaluation import Evaluation, Panel
+from rewardswap.rollout.engine import SamplingParams
 from rewardswap.screen import Screen, evaluation_table, print_remarks
 from rewardswap.types import Task, Trajectory
 
@@ -31,7 +32,9 @@ def test_products_and_scores_have_their_places() -> None:
     trajectories = tuple(
         played(t, s) for t, s in zip((*MUGS, SHIRT), (0.0, 0.5, 1.0, 1.0), strict=True)
     )
-    text = printed(Evaluation(Panel("s", (*MUGS, SHIRT), (), "product"), 1.0, trajectories, ()))
+    text = printed(
+        Evaluation(Panel("s", (*MUGS, SHIRT), (), "product"), SamplingParams(), trajectories, ())
+    )
     assert "score" in text
     # scores 0, .5, 1, 1; mugs 1/3 and the shirt 1/1: (1/3 + 1) / 2
     assert "all │ 4 │ 50.0% │ 15.0% - 85.0% │ 0.625 │ 2.0 │ 0.0% │" in text
@@ -42,7 +45,7 @@ def test_products_and_scores_have_their_places() -> None:
 def test_without_scores_and_origins_there_is_no_word_of_them() -> None:
     tasks = (Task("a", "x"), Task("b", "x"))
     trajectories = tuple(played(task, 1.0) for task in tasks)
-    text = printed(Evaluation(Panel("s", tasks), 1.0, trajectories, ()))
+    text = printed(Evaluation(Panel("s", tasks), SamplingParams(), trajectories, ()))
     assert "all │ 2 │ 100.0% │ 34.2% - 100.0% │ 2.0 │ 0.0% │" in text
     for word in ("score", "per ", "Student"):
         assert word not in text
@@ -51,10 +54,12 @@ def test_without_scores_and_origins_there_is_no_word_of_them() -> None:
 @pytest.mark.parametrize("scores", [(0.0, 0.5, 1.0), (0.0, 0.0, 1.0)])
 def test_the_last_lines_tell_scores_where_there_are_any(scores: tuple[float, ...]) -> None:
     panel = Panel("s", MUGS)
-    before = Evaluation(panel, 1.0, tuple(played(task, 0.0) for task in MUGS), ())
+    before = Evaluation(panel, SamplingParams(), tuple(played(task, 0.0) for task in MUGS), ())
     trajectories = tuple(played(t, s) for t, s in zip(MUGS, scores, strict=True))
     console = Console(width=200, file=StringIO(), record=True)
-    Screen(console).finish(before, Evaluation(panel, 1.0, trajectories, ()), 7.0, Path("page"))
+    Screen(console).finish(
+        before, Evaluation(panel, SamplingParams(), trajectories, ()), 7.0, Path("page")
+    )
     score = ", score 0.000 -> 0.500," if 0.5 in scores else ""
     said = f"-> 33.3% [6.1%, 79.2%] (+33.3 points){score} on 3 held-out tasks in 7 s\npage\n"
     assert console.export_text().endswith(said)

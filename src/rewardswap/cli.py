@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 # Threads that wait must sleep: where another program runs too, spinning ones cost a factor of ten.
 # It is read when torch is imported, and whoever has set it keeps it.
@@ -32,6 +33,8 @@ from rewardswap.options import (
 )
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.recipes import RECIPES
+from rewardswap.rollout.config import RolloutConfig
+from rewardswap.rollout.engine import SamplingParams
 from rewardswap.settings import LOOP_SECTIONS, named_environment, named_method, read_run
 
 ENVIRONMENT = Choice("env", named_environment, f"the environments are {', '.join(ENVIRONMENTS)}")
@@ -52,12 +55,19 @@ class EvaluationRun:
     """Seed of every sampled token."""
     temperature: float = 1.0
     """Sampling temperature; 0 is greedy."""
+    top_p: float = 1.0
+    """Only the most probable tokens whose probabilities add up to this; 1: all."""
+    top_k: int = 0
+    """Only this many most probable tokens; 0: all."""
+    min_p: float = 0.0
+    """Only tokens that have at least this share of the most probable one's probability; 0: all."""
     action_tokens: int | None = None
     """Most tokens of one action; none: what the model's generation_config.json says, else 512."""
     device: str = "cpu"
     """Torch device of the model."""
     output: Path | None = None
     """File for the table as JSON; none: the screen only."""
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
     env: EnvironmentConfig = field(default_factory=Alfworld)
 
 
@@ -120,7 +130,7 @@ def plan(words: list[str], console: Console) -> None:
 def _run_of(words: list[str], command: str) -> Run:
     """The run that a recipe or a config.toml and the words behind it say."""
     start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
-    run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", _other_environments())
+    run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", _elsewhere())
     _refuse_idle(run, rest)
     return run
 
@@ -139,13 +149,13 @@ def _refuse_idle(run: Run, words: Sequence[str]) -> None:
     refuse_named({**reasons, **_idle_in(run.env)}, words)
 
 
-def _other_environments() -> dict[str, str]:
-    """Of every environment's keys which environment has them."""
-    return {
-        option: f"is a setting of {name}; add --env {name}"
-        for name, kind in ENVIRONMENTS.items()
-        for option in option_types(kind, "--env.")
-    }
+def _elsewhere() -> dict[str, str]:
+    """Keys that are no settings here: why, or of which environment they are settings."""
+    known = {f"--policy.{name}": TRUNCATING for name in ("top-p", "top-k", "min-p")}
+    for name, kind in ENVIRONMENTS.items():
+        for option in option_types(kind, "--env."):
+            known[option] = f"is a setting of {name}; add --env {name}"
+    return known
 
 
 def _idle_in(env: EnvironmentConfig) -> dict[str, Sequence[str]]:
@@ -164,13 +174,13 @@ def demo(words: list[str], console: Console) -> None:
 def evaluate(words: list[str], console: Console) -> None:
     """Evaluate a model on a fixed panel of tasks."""
     start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
-    run = parse(EvaluationRun, start, rest, "rewardswap eval", _other_environments())
+    run = parse(EvaluationRun, start, rest, "rewardswap eval", _elsewhere())
     refuse_named({"in an evaluation": ["env.train-split"], **_idle_in(run.env)}, rest)
     from rewardswap.screen import evaluation_table, print_remarks
     from rewardswap.stage import make_stage
 
-    if not 0 <= run.temperature < float("inf"):
-        raise UsageError(f"temperature must be a number from 0 on, got {run.temperature}")
+    truncation: dict[str, Any] = {"top_p": run.top_p, "top_k": run.top_k, "min_p": run.min_p}
+    checked(lambda: SamplingParams(run.temperature, **truncation))
     if run.output is not None and (run.output.is_dir() or not run.output.parent.is_dir()):
         raise UsageError(f"--output {run.output} is no file in a folder that exists")
     stage = checked(
@@ -180,9 +190,11 @@ def evaluate(words: list[str], console: Console) -> None:
             device=run.device,
             temperature=1.0,
             action_tokens=run.action_tokens,
+            rollout=run.rollout,
             chat_template=run.chat_template,
         )
     )
+    stage = replace(stage, sampling=replace(stage.sampling, **truncation))
     print_remarks(console, stage.panel.remarks)
     evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
     console.print(evaluation_table(stage.model, evaluation))
@@ -226,6 +238,11 @@ def recipes(words: list[str], console: Console) -> None:
         summary = (make.__doc__ or "").strip().splitlines()[0]
         console.print(f"{name:31} {summary}", highlight=False, markup=False)
 
+
+TRUNCATING = (
+    "is refused in training: a sampler that leaves tokens out draws from another distribution than "
+    "the policy's, and the ratio is not 1 on policy; `rewardswap eval` takes it"
+)
 
 METHODS_USAGE = """\
 rewardswap methods NAME                one method with all its settings

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
+from rewardswap.rollout.engine import SamplingParams
 from rewardswap.statistics import Interval, mean_interval, wilson_interval
 from rewardswap.types import Task, Trajectory
 
@@ -118,7 +119,7 @@ class Evaluation:
     """What one policy did on the panel."""
 
     panel: Panel
-    temperature: float
+    sampling: SamplingParams
     trajectories: tuple[Trajectory, ...]
     failures: tuple[Task, ...]
 
@@ -170,7 +171,11 @@ class Evaluation:
                 "hash": self.panel.hash,
                 "remarks": list(self.panel.remarks),
             },
-            "temperature": self.temperature,
+            "temperature": self.sampling.temperature,
+            "top_p": self.sampling.top_p,
+            "top_k": self.sampling.top_k,
+            "min_p": self.sampling.min_p,
+            "action_tokens": self.sampling.max_tokens,
             **total,
             "failed_episodes": len(self.failures),
             "per_origin": None

@@ -164,8 +164,8 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
     scored, origins, panel = evaluation.is_scored, evaluation.origins, evaluation.panel
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.caption = (
-        f"split {panel.split}, panel {panel.hash}, temperature "
-        f"{evaluation.temperature:g}, 95 % Wilson intervals"
+        f"split {panel.split}, panel {panel.hash}, {evaluation.sampling.text}, "
+        "95 % Wilson intervals"
     )
     table.add_column("task type")
     score = ("score",) if scored else ()

@@ -58,7 +58,8 @@ class Stage:
         requests = [EpisodeRequest(task, 0) for task in self.panel.tasks]
         played = self.play(requests, derived_seed(seed, "evaluation"), 0, temperature)
         failed = tuple(failure.task for failure in played.failures)
-        return Evaluation(self.panel, temperature, tuple(played.trajectories), failed)
+        sampling = replace(self.sampling, temperature=temperature)
+        return Evaluation(self.panel, sampling, tuple(played.trajectories), failed)
 
 
 def make_stage(
@@ -68,7 +69,7 @@ def make_stage(
     device: str,
     temperature: float,
     action_tokens: int | None,
-    rollout: RolloutConfig,
+    rollout: RolloutConfig | None = None,
     load: Callable[..., LanguageModel] = load_language_model,
     chat_template: Path | None = None,
 ) -> Stage:
@@ -106,6 +107,7 @@ def make_stage(
         temperature=temperature,
         max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
     )
+    rollout = rollout or RolloutConfig()
     engine = HuggingFaceEngine(
         language_model.model, language_model.end_token_ids, refill=rollout.refill
     )

@@ -106,6 +106,11 @@ class Trainer:
         seed = derived_seed(self.seed, role, self.loop if role == "explorer" else 0)
         requests = episode_requests(drawn, group_size, before)
         played = self.play(requests, seed, self.policy.version, None)
+        if played.truncating:
+            raise ValueError(
+                "these episodes were sampled with top_p, top_k or min_p: their log-probs are not "
+                "the policy's, and its ratio would not be 1 on policy; train without them"
+            )
         self._check_failures(played.failures, len(requests))
         groups = grouped(requests, group_size, played.trajectories)
         self.counters.update(

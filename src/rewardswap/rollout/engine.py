@@ -50,6 +50,13 @@ class SamplingParams:
         """Whether some tokens are never drawn: then log-probs are not the policy's own."""
         return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
 
+    @property
+    def text(self) -> str:
+        """The temperature, and what truncates."""
+        kept = {"top_p": self.top_p < 1, "top_k": self.top_k > 0, "min_p": self.min_p > 0}
+        names = ["temperature", *(name for name, truncates in kept.items() if truncates)]
+        return ", ".join(f"{name} {getattr(self, name):g}" for name in names)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -46,6 +46,8 @@ class Played:
     failures: list[EpisodeFailure]
     counters: Mapping[str, float]
     """How often each of `COUNTERS` happened."""
+    truncating: bool = False
+    """Whether the sampler left tokens out: then the log-probs are not the policy's."""
 
 
 @dataclass
@@ -108,7 +110,8 @@ def play(
     ordered = [party.done[number] for number in sorted(party.done)]
     failures = [party.failed[number] for number in sorted(party.failed)]
     party.counters["failed_episodes"] = len(failures)
-    return Played(ordered, failures, {name: float(n) for name, n in party.counters.items()})
+    counters = {name: float(n) for name, n in party.counters.items()}
+    return Played(ordered, failures, counters, sampling.truncates)
 
 
 class _Party:
