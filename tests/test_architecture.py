@@ -108,4 +108,5 @@ def test_the_trainer_names_no_method() -> None:
 def test_distributed_engines_are_imported_only_in_their_files() -> None:
     for path in modules():
         names = {n.split(".")[0] for n in imported(path)}
-        assert not names & {"ray", "vllm", "verl"}, path
+        own = {"vllm"} if path == SOURCE / "rollout" / "vllm.py" else set()
+        assert not names & {"ray", "vllm", "verl"} - own, path

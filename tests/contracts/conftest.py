@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from engines import server, vllm, vllm_engines, wide_folder
+
+__all__ = ["server", "vllm", "vllm_engines", "wide_folder"]
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:

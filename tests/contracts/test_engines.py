@@ -32,10 +32,11 @@ def hugging_face() -> RolloutEngine:
     return HuggingFaceEngine(small_llama(), ENDS)
 
 
-@pytest.fixture(params=[scripted, hugging_face])
+@pytest.fixture(params=["scripted", "hugging_face", "server", "vllm"])
 def make(request: pytest.FixtureRequest) -> Callable[[], RolloutEngine]:
-    maker: Callable[[], RolloutEngine] = request.param
-    return maker
+    maker = {"scripted": scripted, "hugging_face": hugging_face}.get(request.param)
+    found: Callable[[], RolloutEngine] = maker or request.getfixturevalue(request.param)
+    return found
 
 
 SESSIONS = ["a", "bb", "ccc", "dddd", "eeeee"]
@@ -58,6 +59,7 @@ def test_it_is_an_engine(make: Callable[[], RolloutEngine]) -> None:
     assert isinstance(engine, RolloutEngine)
     assert engine.context_limit == 256
     assert complete(engine, [], SAMPLING) == []
+    assert engine.wait() == []
 
 
 def test_completions_keep_their_form(make: Callable[[], RolloutEngine]) -> None:
@@ -116,3 +118,43 @@ def test_bad_requests_are_refused(make: Callable[[], RolloutEngine]) -> None:
     with pytest.raises(ValueError, match=r"'a' needs 257 tokens with its action.* 256"):
         complete(make(), [asking("a", context_ids=long)], SAMPLING)
     assert len(complete(make(), [asking("a", context_ids=long[1:])], SAMPLING)) == 1
+
+
+def test_a_session_goes_on_while_others_act(make: Callable[[], RolloutEngine]) -> None:
+    together = make()
+    asked = [asking(session, turn) for turn in range(3) for session in SESSIONS]
+    said: dict[str, list[list[int]]] = {session: [] for session in SESSIONS}
+    together.submit(asked[: len(SESSIONS)], SAMPLING)
+    while any(len(turns) < 3 for turns in said.values()):
+        for completion in together.wait():
+            turns = said[completion.session]
+            turns.append(completion.ids.tolist())
+            if len(turns) < 3:
+                together.submit([asking(completion.session, len(turns))], SAMPLING)
+    lock_step = make()
+    for turn in range(3):
+        asked = [asking(session, turn) for session in SESSIONS]
+        for completion in complete(lock_step, asked, SAMPLING):
+            assert said[completion.session][turn] == completion.ids.tolist()
+
+
+def test_a_session_may_be_released_in_the_middle_of_its_action(
+    make: Callable[[], RolloutEngine],
+) -> None:
+    engine, other = make(), make()
+    engine.submit([asking("a"), asking("bb")], SAMPLING)
+    with pytest.raises(ValueError, match="'a' waits for an action already"):
+        engine.submit([asking("a", 1)], SAMPLING)
+    engine.release(["a"])
+    (completion,) = engine.wait()
+    (alone,) = complete(other, [asking("bb")], SAMPLING)
+    assert (completion.session, completion.ids.tolist()) == ("bb", alone.ids.tolist())
+    assert engine.wait() == []
+    assert len(complete(engine, [asking("a")], SAMPLING)) == 1
+
+
+def test_weights_stay_while_a_session_lives(make: Callable[[], RolloutEngine]) -> None:
+    engine = make()
+    complete(engine, [asking("a")], SAMPLING)
+    with pytest.raises(ValueError, match="'a' among them; release them before"):
+        engine.update_weights([])
