@@ -75,7 +75,7 @@ class ScriptedEngine:
         """Forget sessions that are over; what they read is kept for inspection."""
         gone = self.sessions.release(sessions)
         for session in gone:
-            del self.turns[session]
+            self.turns.pop(session, None)  # none where the script raised
         self._ended = [completion for completion in self._ended if completion.session not in gone]
 
     def update_weights(self, weights: Weights) -> None:
