@@ -22,7 +22,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.trainer import label
 from rewardswap.types import Group, Trajectory
 
-GROUPS, GROUP_SIZE = 1, 4
+GROUP_SIZE = 4
 MICROBATCH = 8192
 """Tokens with padding; the package's default."""
 MERGED, PER_TURN = "merged rows", "one row per turn"
@@ -39,19 +39,15 @@ def row_per_turn(trajectory: Trajectory) -> Trajectory:
 
 
 def groups_of(world: str, turns: int, player: Any) -> list[Group]:
-    """Groups of recorded episodes; a sibling is an episode of another task, for its length."""
-    recordings = list(WORLDS[world](GROUPS * GROUP_SIZE, turns, player.wording).recordings.values())
-    instructions = WORLDS[world](1, 1, player.wording).instructions
-    context = make_chat(player, instructions)
-    groups = []
-    for start in range(0, len(recordings), GROUP_SIZE):
-        task = recordings[start].task
-        members = [
-            replace(trajectory(recording, index, context, player.tokenizer), task=task)
-            for index, recording in enumerate(recordings[start : start + GROUP_SIZE])
-        ]
-        groups.append(label(Group(task, tuple(members)), OutcomeReward()))
-    return groups
+    """One group of recorded episodes; each is of another task, so that their lengths differ."""
+    recorded = WORLDS[world](GROUP_SIZE, turns, player.wording)
+    context = make_chat(player, recorded.instructions)
+    task = recorded.tasks("train")[0]
+    members = [
+        replace(trajectory(recording, index, context, player.tokenizer), task=task)
+        for index, recording in enumerate(recorded.recordings.values())
+    ]
+    return [label(Group(task, tuple(members)), OutcomeReward())]
 
 
 def update(policy: Policy, groups: Sequence[Group]) -> None:

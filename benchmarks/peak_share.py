@@ -56,7 +56,7 @@ def check(model: str, turns: int) -> float:
     place = Place(attention="eager")
     player = make_player(model, "ALFWorld", place)
     policy = make_policy(player, MICROBATCH)
-    batch = weighed(policy, groups_of("ALFWorld", turns, player)[:1])
+    batch = weighed(policy, groups_of("ALFWorld", turns, player))
     with FlopCounterMode(display=False) as counter:
         policy.step(batch, GRPO().algorithm().loss)
     return operations(player.model, batch, padded=True) / counter.get_total_flops()

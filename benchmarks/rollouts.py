@@ -128,7 +128,9 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, help="none: all; trl only on a CPU in float32"
+    )
     parser.add_argument("--model", default="10M", help=f"a folder, or one of {list(SHAPES)}")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--turns", nargs="+", type=int, default=[10, 20, 40])
@@ -139,6 +141,10 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--json", type=Path, help="write all numbers there too")
     options = parser.parse_args(words)
+    plain = (options.device, options.dtype) == ("cpu", "float32")
+    options.only = options.only or [part for part in PARTS if plain or part != "trl"]
+    if "trl" in options.only and not plain:
+        parser.error("the comparison with TRL is made on a CPU in float32; name other parts")
     if "trl" in options.only and not options.trl_python.is_file():
         parser.error(f"no {options.trl_python}: `make trl`, or name other parts with --only")
     return options
