@@ -43,6 +43,8 @@ docs: install
 bench: install
 	$(BIN)/python benchmarks/alfworld_engine.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/webshop.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/head.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/packing.py
 
 # Up to a million products: about five minutes and 3 GB of memory.
 bench-webshop-search: install
