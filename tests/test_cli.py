@@ -166,6 +166,10 @@ def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]
         (["--policy.minibatches", "9"], "larger than the 8 trajectories"),
         (["--seed=-1"], "seed must be at least 0"),
         (["--policy.action-tokens", "100000"], "set action_tokens lower"),
+        (["--policy.top-p", "0.8"], "--policy.top-p is refused in training: a sampler that leaves"),
+        (["--policy.min_p=0.1"], "ratio is not 1 on policy; `rewardswap eval` takes it"),
+        (["--rollout.slots", "0"], "slots must be at least 1, got 0"),
+        (["--rollout.refill", "0"], "refill must be above 0 and at most 1, got 0.0"),
         (["--reward.dense=progress", "--reward.model.epochs=3"], "does nothing in dense reward"),
         (["--swap.explore-steps=0", "--reward.dense=progress"], "does nothing in a loop that"),
     ],
@@ -200,7 +204,18 @@ def test_evaluations_refuse_before_they_play(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert "temperature must be" in refused(capsys, "eval", "--temperature", "nan")
+    assert "top_p must be above 0 and at most 1" in refused(capsys, "eval", "--top-p", "0")
     assert "no file in a folder" in refused(capsys, "eval", "--output", str(tmp_path))
+
+
+def test_an_evaluation_takes_a_truncating_sampler(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "greedy.json"
+    sizes = ["--env.evaluation-tasks", "3", "--env.turn-limit", "2", "--output", str(file)]
+    main(["eval", *sizes, "--top-k", "1", "--rollout.slots", "2"])
+    assert "temperature 1, top_k 1" in capsys.readouterr().out
+    assert json.loads(file.read_text())["top_k"] == 1
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,17 @@ def test_too_many_failures_stop_the_run_with_their_cause() -> None:
         trainer_of(failing(5)).collect("learn", 2, 4)
 
 
+def test_episodes_of_a_truncating_sampler_are_refused() -> None:
+    def truncating(*arguments: Any) -> Played:
+        return replace(MadePlay()(*arguments), truncating=True)
+
+    trainer = trainer_of(truncating)
+    with pytest.raises(
+        ValueError, match=r"sampled with top_p, top_k or min_p.* ratio would not be"
+    ):
+        trainer.collect("learn", 2, 2)
+
+
 def test_sizes_that_alpha_does_not_divide_name_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"1/8 of 12 tasks is 1\.5.*8, 16"):
         RewardSwap(alpha=1 / 8).split(Batch(12, 8))
