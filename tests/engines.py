@@ -16,6 +16,9 @@ from rewardswap.rollout.server import ServerEngine
 from serving import CompletionServer
 
 ENDS = (1, 2)
+KEPT: list[Any] = []
+"""vLLM engines of this process: with one that goes, vLLM takes down what all of them share."""
+
 NO_VLLM = "vLLM is not installed here; `make test-vllm` has it"
 
 
@@ -51,7 +54,9 @@ def vllm_engine(folder: Path, **settings: Any) -> Any:
     from rewardswap.rollout.vllm import VllmEngine
 
     small = {"dtype": "float32", "cache_bytes": 2**26, "eager": True, "at_once": 64}
-    return VllmEngine(folder, ENDS, **{**small, **settings})
+    engine = VllmEngine(folder, ENDS, **{**small, **settings})
+    KEPT.append(engine)
+    return engine
 
 
 @pytest.fixture(scope="session")

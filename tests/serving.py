@@ -115,7 +115,9 @@ def _handler(server: CompletionServer) -> type[BaseHTTPRequestHandler]:
             if trouble == 0:
                 self.close_connection = True
                 return
-            status, answer = (trouble, {}) if trouble else server.answer(self.path, body)
+            status, answer = trouble or 0, {"echo": self.headers.get("Authorization")}
+            if trouble is None:
+                status, answer = server.answer(self.path, body)
             text = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))

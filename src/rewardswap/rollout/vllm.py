@@ -143,7 +143,7 @@ class VllmEngine:
             self._asleep = False
 
     def close(self) -> None:
-        """End vLLM's work in this process; the engine is not used again."""
+        """End vLLM's work in this process, that of its other engines too."""
         self._engine.engine_core.shutdown()
 
     def _forget(self) -> None:
