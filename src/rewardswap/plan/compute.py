@@ -9,7 +9,7 @@ def informative_share(success: float, group_size: int) -> float:
     Of a task that is won with chance p = `success`, alike for all G siblings; other groups have
     advantage 0 under group-relative methods. Where p differs between tasks the share is lower.
     """
-    return 1 - success**group_size - (1 - success) ** group_size
+    return 1.0 - success**group_size - (1 - success) ** group_size
 
 
 def forward_flops(

@@ -64,9 +64,10 @@ def _of_policy(sizing: Sizing, blueprint: Blueprint) -> Iterator[Change]:
 
 def _of_episodes(sizing: Sizing) -> Iterator[Change]:
     """Fewer live episodes, shorter ones, smaller batches."""
-    run, live, half = sizing.run, sizing.live, sizing.evaluated // 2
-    if half and live["evaluation"] == max(live.values()):
-        yield f"--env.evaluation-tasks {half}", lambda: replace(sizing, evaluated=half)
+    run, slots = sizing.run, max(sizing.live.values()) // 2
+    if slots:
+        fewer = replace(run, rollout=replace(run.rollout, slots=slots))
+        yield f"--rollout.slots {slots}", lambda: replace(sizing, run=fewer)
     turns = run.env.turns // 2
     if turns:
         shorter = sizing.lengths.cut(turns)

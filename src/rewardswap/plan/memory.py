@@ -44,16 +44,17 @@ def moment_bytes(sizes: Iterable[int], optimizer: OptimizerName) -> int:
 
     adamw: two float32 moments a number and a step counter of 4 a tensor. adamw_8bit: two moments
     of one byte and two scales a block of 256 numbers, 2.03 a number; small tensors as adamw, but
-    without a counter; two tables in all.
+    without a counter; two tables for all that are not small.
     """
     if optimizer == "adamw":
         return sum(2 * FLOAT * size + FLOAT for size in sizes)
-    total = EIGHT_BIT_TABLES
+    total, tables = 0, 0
     for size in sizes:
         blocks = -(-size // EIGHT_BIT_BLOCK)
         small = size < EIGHT_BIT_SMALLEST
         total += 2 * FLOAT * size if small else 2 * size + 2 * FLOAT * blocks
-    return total
+        tables = tables if small else EIGHT_BIT_TABLES
+    return total + tables
 
 
 def step_bytes(trained: int, *, on_cuda: bool) -> int:

@@ -98,7 +98,9 @@ class Sizing:
             reward = self.run.reward
             each = reward.group_size * len(reward.temperatures)
             played["process reward"] = max(1, reward.trajectories // each) * reward.group_size
-        return {what: -(-count // self.devices) for what, count in played.items()}
+        slots = self.run.rollout.slots
+        shares = {what: -(-count // self.devices) for what, count in played.items()}
+        return {what: min(count, slots or count) for what, count in shares.items()}
 
     @property
     def context(self) -> int:

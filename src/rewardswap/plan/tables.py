@@ -14,7 +14,7 @@ SUCCESSES = (0.02, 0.05, 0.1, 0.18, 0.3, 0.5, 0.7, 0.9)
 """Chances of success of which the share of informative groups is shown."""
 
 
-def size_of(size: float) -> str:
+def size_of(size: int | float) -> str:
     """Bytes in GiB, MiB or KiB, the largest of which there is a tenth."""
     sign, size = ("-", -size) if size < 0 else ("", size)
     for unit, bytes_of_it in (("GiB", GIB), ("MiB", 1024**2)):
@@ -57,7 +57,7 @@ def host_table(host: Parts, limit: float | None) -> Table:
     return table
 
 
-def verdict(size: float, limit: float) -> str:
+def verdict(size: int | float, limit: float) -> str:
     """Whether it fits."""
     return "fits" if size <= limit else f"{size_of(size - limit)} over"
 

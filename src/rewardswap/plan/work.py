@@ -35,7 +35,7 @@ class Work:
 
 def collection(sizing: Sizing) -> Work:
     """One collection: every token is read once (ours: the cache lives between turns)."""
-    lengths, episodes = sizing.lengths, sizing.episodes
+    lengths, episodes = sizing.lengths, float(sizing.episodes)
     tokens, actions = episodes * lengths.tokens, episodes * lengths.action_tokens
     flops = forward_flops(sizing.shape, tokens=tokens, action_tokens=actions, context=lengths.seen)
     steps = episodes * lengths.turns
@@ -62,7 +62,7 @@ def fitting(sizing: Sizing, *, replayed: int = 0) -> Work:
     )
     if algorithm.critic is not None:
         flops += (passes + 1) * forward_flops(
-            sizing.shape, tokens=tokens, action_tokens=0, context=lengths.seen
+            sizing.shape, tokens=tokens, action_tokens=0.0, context=lengths.seen
         )
     return Work(0.0, 0.0, 0.0, 0.0, tokens, actions, count * lengths.rows, flops)
 
