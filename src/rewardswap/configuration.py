@@ -72,7 +72,8 @@ class PolicyConfig:
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of weights and of forward and backward passes, in rollouts too; log-probs, entropies, sums of
     gradients, moments, and the masters of the weights are float32. In bfloat16 the ratio on policy
-    is 1 within 0.02 at a token; what the sampler said may be 0.1 nats off (`engine_gap_max`)."""
+    is 1 within 0.02 at a token, 0.05 with packing; what the sampler said may be 0.1 nats off
+    (`engine_gap_max`)."""
     lora_rank: int | None = None
     """Rank of a LoRA adapter (extra `lora`): only it learns, its model without it is the reference,
     and the checkpoint has it merged; none: all weights learn."""

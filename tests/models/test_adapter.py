@@ -109,7 +109,9 @@ def test_a_branch_keeps_the_adapter_alone_and_comes_back_to_the_bit(short: bool)
     assert same_snapshot(policy.snapshot(), kept)
 
 
-@pytest.mark.parametrize("settings", [{}, {"tokens_per_microbatch": 1}, {"head_logits": 60}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"tokens_per_microbatch": 1}, {"head_logits": 60}, {"packing": True}]
+)
 def test_the_ratio_on_policy_is_one_by_every_path(settings: Any) -> None:
     policy, batch = trained(), collate([made_group(str(n)) for n in range(4)])
     old = policy.score(batch).logprob
