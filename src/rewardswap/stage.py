@@ -31,8 +31,7 @@ class Stage:
     engine: RolloutEngine
     context: Context
     sampling: SamplingParams
-    slots: int | None
-    """Most episodes that live at once; none: all."""
+    rollout: RolloutConfig
 
     def play(
         self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
@@ -50,7 +49,9 @@ class Stage:
             seed=seed,
             policy_version=version,
             turn_limit=self.world.turn_limit,
-            slots=self.slots,
+            slots=self.rollout.slots,
+            cut_actions=self.rollout.cut_actions,
+            episode_seconds=self.rollout.episode_seconds,
         )
 
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
@@ -125,5 +126,5 @@ def make_stage(
         engine=engine,
         context=context,
         sampling=sampling,
-        slots=rollout.slots,
+        rollout=rollout,
     )

@@ -13,8 +13,9 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-StopReason = Literal["done", "turn_limit", "context_full"]
-"""Why a trajectory ended: the environment ended it, the turn cap, or the context is full."""
+StopReason = Literal["done", "turn_limit", "token_limit", "context_full", "time_limit"]
+"""Why a trajectory ended: the environment ended it, the turn cap, the token cap of an action, the
+context is full, or its time is up. Only `done` may be a success."""
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32]

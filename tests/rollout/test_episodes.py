@@ -1,5 +1,7 @@
 """Whole episodes: stop reasons, failures, order and refilling."""
 
+import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +14,7 @@ from rewardswap.envs.base import Step
 from rewardswap.models.batching import rows_of
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import Completion, RolloutEngine, SamplingParams
-from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.episodes import CUT, EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.scripted import ScriptedEngine
 from rewardswap.types import Trajectory
@@ -113,6 +115,38 @@ def test_a_full_context_ends_the_episode() -> None:
     assert played.counters["context_full"] == 9
     with pytest.raises(ValueError, match="first prompt of task 'door-1'"):
         run(ScriptedEngine(door, [END], context_limit=10))
+
+
+def test_a_cut_action_may_end_the_episode_unsent() -> None:
+    engine = ScriptedEngine(lambda s, t: words("open door 3 1 2"), [END])
+    said = SamplingParams(max_tokens=5)
+    played = run(engine, sampling=said, requests=REQUESTS[-2:], cut_actions="end")
+    for trajectory in played.trajectories:
+        assert (trajectory.stop, trajectory.success, trajectory.outcome) == (
+            "token_limit",
+            False,
+            0,
+        )
+        (turn,) = trajectory.turns
+        assert (turn.truncated, turn.valid, turn.reward) == (True, False, 0)
+        assert trajectory.final_observation == CUT
+    counted = ("token_limit", "unsent_actions", "environment_steps", "truncated_turns")
+    assert [played.counters[name] for name in counted] == [2, 2, 0, 2]
+    # what ends in time is sent as always
+    assert run(ScriptedEngine(door, [END]), cut_actions="end").counters["token_limit"] == 0
+
+
+def test_an_episode_out_of_time_ends_behind_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()  # one second for each time that somebody looks at the clock
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
+    request = REQUESTS[-1:]  # won in its third turn
+    for seconds, turns, stop in ((1.0, 1, "time_limit"), (2.0, 2, "time_limit"), (3.0, 3, "done")):
+        (trajectory,) = (
+            played := run(ScriptedEngine(door, [END]), requests=request, episode_seconds=seconds)
+        ).trajectories
+        assert (len(trajectory.turns), trajectory.stop) == (turns, stop)
+        assert trajectory.success == (stop == "done")
+        assert played.counters["time_limit"] == (stop == "time_limit")
 
 
 def test_a_cut_action_is_marked_and_its_end_token_stands_in_the_context() -> None:
@@ -236,9 +270,9 @@ def test_sessions_are_released_and_never_met_again() -> None:
     assert engine.turns == {}
 
 
-@pytest.mark.parametrize("limits", [{"turn_limit": 0}, {"slots": 0}])
-def test_limits_below_one_are_refused(limits: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="must be at least 1"):
+@pytest.mark.parametrize("limits", [{"turn_limit": 0}, {"slots": 0}, {"episode_seconds": 0.0}])
+def test_limits_below_one_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(limits))} must be"):
         run(ScriptedEngine(door, [END]), **limits)
 
 

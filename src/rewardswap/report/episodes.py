@@ -17,7 +17,9 @@ SHOWN = {"learned": 2, "still failing": 1, "lost": 1}
 STOPS = {
     "done": "ended by the environment",
     "turn_limit": "out of turns",
+    "token_limit": "action cut at its token cap",
     "context_full": "context full",
+    "time_limit": "out of time",
 }
 
 

@@ -1,10 +1,12 @@
 """Playing many episodes at once, turn by turn, the same whatever finishes first."""
 
 import itertools
+import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from rewardswap.envs.base import Environment, Observation, Step, World
 from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
@@ -14,6 +16,9 @@ from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
 
 _plays = itertools.count()
 
+CUT = "The action was cut off at the token cap and not sent."
+"""What stands in place of an observation behind such an action."""
+
 COUNTERS = (
     "environment_steps",
     "generated_tokens",
@@ -21,12 +26,33 @@ COUNTERS = (
     "truncated_turns",
     "context_full",
     "turn_limit",
+    "token_limit",
+    "time_limit",
     "rewritten_history",
     "dropped_history",
     "ill_formed_actions",
     "unsent_actions",
     "failed_episodes",
 )
+
+
+CutActions = Literal["sent", "end"]
+"""Whether an action that the token cap cut is sent as it is, or ends the episode unsent."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Where an episode is cut off."""
+
+    turns: int
+    cut_actions: CutActions
+    seconds: float | None
+
+    def __post_init__(self) -> None:
+        if self.turns < 1:
+            raise ValueError(f"turn_limit must be at least 1, got {self.turns}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"episode_seconds must be above 0, got {self.seconds}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,7 @@ class _Episode:
     environment: Environment
     observation: Observation
     conversation: Conversation
+    started: float
     turns: list[Turn] = field(default_factory=list)
 
 
@@ -74,6 +101,8 @@ def play(
     policy_version: int,
     turn_limit: int,
     slots: int | None = None,
+    cut_actions: CutActions = "sent",
+    episode_seconds: float | None = None,
 ) -> Played:
     """Play every request; at most `slots` live at once (none: all), refilled in order.
 
@@ -81,7 +110,7 @@ def play(
     token belongs to (seed, policy version, task, index, turn), so neither slots nor the order of
     requests or of ends change a trajectory, beyond rounding in the engine. An environment that
     raises in reset or step costs its own episode only. An episode ends with `context_full` where
-    the next prompt leaves no room for a whole action; a cap is never a success. A turn is valid
+    the next prompt leaves no room for a whole action. A turn is valid
     where the environment admitted the action and what was said has the context's form; what has
     not is counted as ill-formed. Where the context finds no action to send, the turn is spent, the
     environment is not stepped, and the agent is told why.
@@ -91,9 +120,10 @@ def play(
     """
     if len(set(requests)) != len(requests):
         raise ValueError("two requests name the same episode; give them different indices")
-    if turn_limit < 1 or (slots is not None and slots < 1):
-        raise ValueError(f"turn_limit {turn_limit} and slots {slots} must be at least 1")
-    party = _Party(world, engine, context, sampling, (seed, policy_version), turn_limit)
+    if slots is not None and slots < 1:
+        raise ValueError(f"slots must be at least 1, got {slots}")
+    limits = _Limits(turn_limit, cut_actions, episode_seconds)
+    party = _Party(world, engine, context, sampling, (seed, policy_version), limits)
     waiting = deque(enumerate(requests))
     limit = len(requests) if slots is None else slots
     ready: list[_Episode] = []
@@ -124,10 +154,10 @@ class _Party:
         context: Context,
         sampling: SamplingParams,
         stream: tuple[int, int],
-        turn_limit: int,
+        limits: _Limits,
     ) -> None:
         self.world, self.engine, self.context = world, engine, context
-        self.sampling, self.stream, self.turn_limit = sampling, stream, turn_limit
+        self.sampling, self.stream, self.limits = sampling, stream, limits
         self.play_number = next(_plays)
         self.live: dict[str, _Episode] = {}
         self.idle: list[Environment] = []
@@ -137,6 +167,7 @@ class _Party:
 
     def start(self, number: int, request: EpisodeRequest) -> list[_Episode]:
         """A live episode, or none if its environment fails in reset."""
+        started = time.monotonic()
         environment = self.idle.pop() if self.idle else self.world.make()
         try:
             observation = environment.reset(request.task)
@@ -153,7 +184,9 @@ class _Party:
                 "tokens or a model with a longer context"
             )
         session = f"{self.play_number}-{number}"
-        episode = _Episode(number, request, session, environment, observation, conversation)
+        episode = _Episode(
+            number, request, session, environment, observation, conversation, started
+        )
         self.live[session] = episode
         return [episode]
 
@@ -194,7 +227,7 @@ class _Party:
         self.counters["generated_tokens"] += len(completion.ids)
         self.counters["truncated_turns"] += completion.truncated
         try:
-            step = self._step(episode, reading)
+            step = self._step(episode, reading, completion)
         except Exception as error:  # whatever an environment raises costs its episode
             self._fail(episode.number, episode.request, episode.environment, error)
             return False
@@ -204,14 +237,17 @@ class _Party:
         episode.observation = step.observation
         stop = self._stop(episode, step)
         if stop is not None:
+            if stop != "done":
+                self.counters[stop] += 1
             self._finish(episode, step, stop)
         return stop is None
 
-    def _step(self, episode: _Episode, reading: Reading) -> Step:
+    def _step(self, episode: _Episode, reading: Reading, completion: Completion) -> Step:
         """What the action led to; where none can be sent, the world stays and says why."""
-        if reading.error:
+        cut = completion.truncated and self.limits.cut_actions == "end"
+        if reading.error or cut:
             self.counters["unsent_actions"] += 1
-            told = replace(episode.observation, text=reading.error)
+            told = replace(episode.observation, text=reading.error or CUT)
             return Step(told, valid=False, terminated=False, success=False, outcome=0.0)
         step = episode.environment.step(reading.action)
         self.counters["environment_steps"] += 1
@@ -220,13 +256,15 @@ class _Party:
     def _stop(self, episode: _Episode, step: Step) -> StopReason | None:
         if step.terminated:
             return "done"
-        if len(episode.turns) >= self.turn_limit:
-            self.counters["turn_limit"] += 1
+        last, limits = episode.turns[-1], self.limits
+        if last.truncated and limits.cut_actions == "end":
+            return "token_limit"
+        if len(episode.turns) >= limits.turns:
             return "turn_limit"
-        last = episode.turns[-1]
+        if limits.seconds is not None and time.monotonic() - episode.started >= limits.seconds:
+            return "time_limit"
         episode.conversation.reply(last.action_ids, last.action, step.observation)
         if not self._fits(episode.conversation):
-            self.counters["context_full"] += 1
             return "context_full"
         return None
 
