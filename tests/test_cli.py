@@ -492,3 +492,18 @@ def test_a_budget_that_ends_before_the_first_update_is_said(
         main(["train", "demo", *[w for w in SMALL if not w.startswith("--budget")], *words])
     assert stop.value.code == 1
     assert "before the agent's first update" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_filter_that_nothing_passes_ends_the_run_with_a_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One turn wins no game: all outcomes are 0, and dynamic sampling asks at most three times."""
+    words = ["--method", "dapo", "--method.collections=3", "--env.turn-limit=1"]
+    words += ["--loop=on_policy", "--output", str(tmp_path / "run")]
+    loop = ("--swap", "--reward", "--env.turn")
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "demo", *[w for w in SMALL if not w.startswith(loop)], *words])
+    assert stop.value.code == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "none of 12 groups in 3 collections was kept by the method's filter" in said
+    assert (tmp_path / "run" / "checkpoint" / "model.safetensors").is_file()
