@@ -57,6 +57,7 @@ class Training:
             temperature=policy.temperature,
             action_tokens=policy.action_tokens,
             rollout=run.rollout,
+            precision=policy.precision,
             chat_template=policy.chat_template,
             load=load,
         )

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rewardswap.engines import Precision, make_engine, ready
 from rewardswap.env_config import model_of
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
-from rewardswap.models.loading import LanguageModel, load_language_model
+from rewardswap.models.loading import LanguageModel, load_language_model, model_folder
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
-from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.prompting import Context, make_context
 from rewardswap.task_stream import derived_seed
 
@@ -40,19 +40,21 @@ class Stage:
         sampling = self.sampling
         if temperature is not None:
             sampling = replace(sampling, temperature=temperature)
-        return play(
-            requests,
-            self.world,
-            self.engine,
-            self.context,
-            sampling=sampling,
-            seed=seed,
-            policy_version=version,
-            turn_limit=self.world.turn_limit,
-            slots=self.rollout.slots,
-            cut_actions=self.rollout.cut_actions,
-            episode_seconds=self.rollout.episode_seconds,
-        )
+        rollout = self.rollout
+        with ready(self.engine, self.language_model.model, sleeps=rollout.sleeps):
+            return play(
+                requests,
+                self.world,
+                self.engine,
+                self.context,
+                sampling=sampling,
+                seed=seed,
+                policy_version=version,
+                turn_limit=self.world.turn_limit,
+                slots=rollout.slots,
+                cut_actions=rollout.cut_actions,
+                episode_seconds=rollout.episode_seconds,
+            )
 
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
         """Play every task of the panel once, with the same random keys whatever the model."""
@@ -71,6 +73,7 @@ def make_stage(
     temperature: float,
     action_tokens: int | None,
     rollout: RolloutConfig | None = None,
+    precision: Precision = "float32",
     load: Callable[..., LanguageModel] = load_language_model,
     chat_template: Path | None = None,
 ) -> Stage:
@@ -109,9 +112,7 @@ def make_stage(
         max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
     )
     rollout = rollout or RolloutConfig()
-    engine = HuggingFaceEngine(
-        language_model.model, language_model.end_token_ids, refill=rollout.refill
-    )
+    engine = make_engine(rollout, language_model, model_folder(model), precision)
     if sampling.max_tokens >= engine.context_limit:
         raise ValueError(
             f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "

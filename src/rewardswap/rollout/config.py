@@ -1,38 +1,72 @@
 """The engine of a run as a value."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from rewardswap.checks import at_least
 from rewardswap.rollout.episodes import CutActions
 from rewardswap.rollout.hf import REFILL
+from rewardswap.rollout.server import LOCAL
 
-EngineName = Literal["hugging_face"]
+EngineName = Literal["hugging_face", "vllm", "server"]
+
+OWNERS: dict[str, EngineName] = {
+    "refill": "hugging_face",
+    "context_limit": "vllm",
+    "memory_share": "vllm",
+    "sleeps": "vllm",
+    "url": "server",
+    "server_model": "server",
+    "exchange": "server",
+}
+"""Settings that one engine alone has."""
 
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """What samples actions, and how many episodes it plays at once."""
+    """What samples actions, how many episodes it plays at once, and where they are cut off."""
 
     engine: EngineName = "hugging_face"
-    """hugging_face: the very module that is trained."""
+    """hugging_face: the very module that is trained; vllm: vLLM in this process; server: `vllm
+    serve` elsewhere, over HTTP. The last two get the weights before they play (docs/engines.md)."""
     slots: int | None = None
     """Most episodes that live at once, in episodes; none: all of a collection. Fewer need less
     memory for keys and values; they change no number beyond rounding."""
-    refill: float = REFILL
-    """Share of the actions in progress that end before their episodes go on (ours): a small one,
-    and no episode waits long for another's action; 1: prompts are read in the largest batches."""
-
     cut_actions: CutActions = "sent"
     """Whether an action that the token cap cut is sent as it is (verl-agent), or ends the episode
     unsent (ours)."""
     episode_seconds: float | None = None
     """Most seconds of an episode, looked at behind every turn; none: any. With a limit the same
     seed may not give the same episodes."""
+    refill: float = REFILL
+    """hugging_face: share of the actions in progress that end before their episodes go on (ours): a
+    small one, and no episode waits long for another's action; 1: prompts are read in the largest
+    batches."""
+    context_limit: int | None = None
+    """vllm: most tokens of an episode, prompts and actions; none: the model's positions."""
+    memory_share: float = 0.9
+    """vllm: part of the device's memory that its weights and its cache take."""
+    sleeps: bool = False
+    """vllm: whether it gives the GPU's memory back while the policy learns."""
+    url: str = LOCAL
+    """server: its address; another machine's only if it is named here."""
+    server_model: str | None = None
+    """server: the name of the model there; none: the only one that it has."""
+    exchange: Path | None = None
+    """server: folder that it sees too, for weights; none: this machine's temporary folder."""
 
     def __post_init__(self) -> None:
-        at_least(1, slots=1 if self.slots is None else self.slots)
-        if not 0 < self.refill <= 1:
-            raise ValueError(f"refill must be above 0 and at most 1, got {self.refill}")
+        at_least(
+            1,
+            slots=1 if self.slots is None else self.slots,
+            context_limit=1 if self.context_limit is None else self.context_limit,
+        )
+        for name in ("refill", "memory_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {getattr(self, name)}")
         if self.episode_seconds is not None and not self.episode_seconds > 0:
             raise ValueError(f"episode_seconds must be above 0, got {self.episode_seconds}")
+        for name, owner in OWNERS.items():
+            if self.engine != owner and getattr(self, name) != getattr(type(self), name):
+                raise ValueError(f"{name} does nothing at engine {self.engine}")
