@@ -1,0 +1,52 @@
+"""The engine of a run, made from its settings, and what it needs before it plays."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from rewardswap.models.adapter import merged_state
+from rewardswap.models.loading import LanguageModel
+from rewardswap.rollout.config import RolloutConfig
+from rewardswap.rollout.engine import RolloutEngine
+from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.server import ServerEngine
+from rewardswap.rollout.vllm import VllmEngine
+
+Precision = Literal["float32", "bfloat16"]
+
+
+def make_engine(
+    config: RolloutConfig, language_model: LanguageModel, folder: Path, precision: Precision
+) -> RolloutEngine:
+    """The engine that the settings name; raises ValueError where it is not to be had."""
+    ends = language_model.end_token_ids
+    if config.engine == "vllm":
+        return VllmEngine(
+            folder,
+            ends,
+            context_limit=config.context_limit,
+            dtype=precision,
+            memory_share=config.memory_share,
+            sleeps=config.sleeps,
+        )
+    if config.engine == "server":
+        return ServerEngine(
+            ends, url=config.url, model=config.server_model, exchange=config.exchange
+        )
+    return HuggingFaceEngine(language_model.model, ends, refill=config.refill)
+
+
+@contextmanager
+def ready(engine: RolloutEngine, module: Any, *, sleeps: bool) -> Iterator[None]:
+    """The engine awake, with the weights that `module` has now; asleep again where it `sleeps`.
+
+    The engine of the module itself has them already.
+    """
+    if isinstance(engine, VllmEngine):
+        engine.wake()
+    if not isinstance(engine, HuggingFaceEngine):
+        engine.update_weights(merged_state(module).items())
+    yield
+    if sleeps and isinstance(engine, VllmEngine):
+        engine.sleep()
