@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rewardswap import engines
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_config.webshop import WebShop
@@ -67,6 +68,16 @@ def test_slots_bound_the_episodes_that_live_at_once(slots: int | None) -> None:
     stage.engine.submit, stage.engine.release = asked, released  # type: ignore[method-assign]
     assert len(stage.evaluate(0, 1.0).trajectories) == 5
     assert most == (slots or 5)
+
+
+@pytest.mark.parametrize(("least", "refill"), [(10**9, 1.0), (0, 0.25)])
+def test_refilling_goes_by_size_where_nothing_is_set(
+    least: int, refill: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "SMALL", least)
+    engine = stage_of(Alfworld(**SMALL)).engine
+    assert isinstance(engine, HuggingFaceEngine)
+    assert engine.refill == refill
 
 
 def test_an_evaluation_says_how_it_was_sampled() -> None:

@@ -9,11 +9,14 @@ from rewardswap.models.adapter import merged_state
 from rewardswap.models.loading import LanguageModel
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
-from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
 from rewardswap.rollout.server import ServerEngine
 from rewardswap.rollout.vllm import VllmEngine
 
 Precision = Literal["float32", "bfloat16"]
+
+SMALL = 20_000_000
+"""Weights of a model below which a pass costs the same for one row and for many."""
 
 
 def make_engine(
@@ -34,7 +37,9 @@ def make_engine(
         return ServerEngine(
             ends, url=config.url, model=config.server_model, exchange=config.exchange
         )
-    return HuggingFaceEngine(language_model.model, ends, refill=config.refill)
+    small = language_model.model.num_parameters() < SMALL
+    refill = config.refill or (1.0 if small else REFILL)
+    return HuggingFaceEngine(language_model.model, ends, refill=refill)
 
 
 @contextmanager

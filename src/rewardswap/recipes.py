@@ -12,7 +12,6 @@ from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.rewards.config import PRESETS
-from rewardswap.rollout.config import RolloutConfig
 
 
 def demo() -> Run:
@@ -21,7 +20,6 @@ def demo() -> Run:
         recipe="demo",
         budget=90,
         policy=PolicyConfig(learning_rate=3e-4, betas=(0.9, 0.95), minibatches=2),
-        rollout=RolloutConfig(refill=1.0),  # so small a model reads prompts faster together
         batch=Batch(tasks=8, group_size=8),
         method=GRPO(average="trajectory"),
         swap=RewardSwap(),

@@ -6,7 +6,6 @@ from typing import Literal
 
 from rewardswap.checks import at_least
 from rewardswap.rollout.episodes import CutActions
-from rewardswap.rollout.hf import REFILL
 from rewardswap.rollout.server import LOCAL
 
 EngineName = Literal["hugging_face", "vllm", "server"]
@@ -39,10 +38,10 @@ class RolloutConfig:
     episode_seconds: float | None = None
     """Most seconds of an episode, looked at behind every turn; none: any. With a limit the same
     seed may not give the same episodes."""
-    refill: float = REFILL
+    refill: float | None = None
     """hugging_face: share of the actions in progress that end before their episodes go on (ours): a
     small one, and no episode waits long for another's action; 1: prompts are read in the largest
-    batches."""
+    batches; none: 1/4, and 1 for a model of fewer than 20 million weights, which gains nothing."""
     context_limit: int | None = None
     """vllm: most tokens of an episode, prompts and actions; none: the model's positions."""
     memory_share: float = 0.9
@@ -63,8 +62,9 @@ class RolloutConfig:
             context_limit=1 if self.context_limit is None else self.context_limit,
         )
         for name in ("refill", "memory_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be above 0 and at most 1, got {getattr(self, name)}")
+            share = getattr(self, name)
+            if share is not None and not 0 < share <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {share}")
         if self.episode_seconds is not None and not self.episode_seconds > 0:
             raise ValueError(f"episode_seconds must be above 0, got {self.episode_seconds}")
         for name, owner in OWNERS.items():
