@@ -142,7 +142,7 @@ def _facts(plan: Plan, settings: PlanSettings) -> dict[str, str]:
         f"{run.env.train_split!r}, prompt {run.env.prompt}",
         "turns": turns,
         "tokens": f"{lengths.opening:.0f} in the first prompt, {lengths.following:.0f} in each "
-        f"later one, {said}; {lengths.rows:.0f} rows an episode, the longest of "
+        f"later one, {said}; rows an episode: {lengths.rows:.0f}, the longest of "
         f"{lengths.longest_row}",
         "lengths": f"{found.source}, in {len(lengths.episodes)} episodes of random admissible "
         "actions",
