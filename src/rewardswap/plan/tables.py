@@ -65,7 +65,7 @@ def verdict(size: int | float, limit: float) -> str:
 def knob_table(found: Iterable[Knob], memory: Memory, limit: float | None) -> Table:
     """What each setting alone would save in each phase, and what the largest phase has then."""
     table = Table(title="what each setting alone would save", title_justify="left")
-    table.add_column("setting", overflow="fold")
+    table.add_column("setting", min_width=len("--policy.gradient-checkpointing"))
     for name in (*memory.phases, "peak then"):
         table.add_column(name, justify="right", no_wrap=True)
     for knob in found:
@@ -77,7 +77,7 @@ def knob_table(found: Iterable[Knob], memory: Memory, limit: float | None) -> Ta
             for phase, parts in memory.phases.items()
         ]
         helps = limit is not None and knob.memory.peak <= limit < memory.peak
-        table.add_row(knob.change, *cells, size_of(knob.memory.peak) + (" fits" if helps else ""))
+        table.add_row(knob.change, *cells, size_of(knob.memory.peak) + ("\nfits" if helps else ""))
     return table
 
 
