@@ -1,6 +1,6 @@
 """Engines of which making one takes a while, or that need a server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,12 +49,12 @@ class VllmEngines:
         return engine
 
 
-def vllm_engine(folder: Path, **settings: Any) -> Any:
+def vllm_engine(folder: Path, ends: Sequence[int] = ENDS, **settings: Any) -> Any:
     """A small one, float32."""
     from rewardswap.rollout.vllm import VllmEngine
 
     small = {"dtype": "float32", "cache_bytes": 2**26, "eager": True, "at_once": 64}
-    engine = VllmEngine(folder, ENDS, **{**small, **settings})
+    engine = VllmEngine(folder, ends, **{**small, **settings})
     KEPT.append(engine)
     return engine
 

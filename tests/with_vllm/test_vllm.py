@@ -173,6 +173,20 @@ def test_a_tied_head_may_come_along(tmp_path: Path) -> None:
     assert completion.logprobs.tolist() == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_end_tokens_of_the_folder_end_nothing(wide_folder: Path) -> None:
+    engine = vllm_engine(wide_folder, ends=[7])
+    said = complete(engine, [asking(name) for name in NAMES], SamplingParams(max_tokens=40))
+    assert any(1 in completion.ids[:-1] for completion in said)
+    assert {bool(c.ids[-1] == 7) for c in said if not c.truncated} == {True}
+
+
+def test_a_released_action_is_aborted(vllm: Make) -> None:
+    engine = vllm()
+    engine.submit([asking("n1"), asking("n2")], SamplingParams(max_tokens=40))
+    engine.release(["n1", "n2"])
+    assert not engine._engine.has_unfinished_requests()
+
+
 def test_earlier_turns_come_from_the_cache(vllm: Make) -> None:
     engine = vllm()
     cached = []
