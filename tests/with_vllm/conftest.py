@@ -9,7 +9,7 @@ from engines import NO_VLLM, vllm, vllm_engines, wide_folder
 __all__ = ["vllm", "vllm_engines", "wide_folder"]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def only_with_vllm() -> None:
     if find_spec("vllm") is None:
         pytest.skip(NO_VLLM)
