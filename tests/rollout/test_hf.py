@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from made import VOCABULARY, small_llama
+from rewardswap.rollout import hf
 from rewardswap.rollout.engine import (
     Completion,
     Request,
@@ -15,7 +16,7 @@ from rewardswap.rollout.engine import (
     random_key,
     uniforms,
 )
-from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.hf import HuggingFaceEngine, _of_like_length
 
 END = 1
 
@@ -261,3 +262,27 @@ def test_logprobs_of_a_truncating_sampler_are_not_the_policys(sampling: Any) -> 
         gaps += [logprob - float(every[place - 1, row[place]]) for place, logprob in sampled[name]]
     assert min(gaps) > -1e-5
     assert max(gaps) > 0.1
+
+
+def test_prompts_of_like_length_are_read_together() -> None:
+    # five prompts of 10 beside one of 100: apart they save 5 x 90 tokens of padding
+    assert _of_like_length({0: 10, 1: 10, 2: 100, 3: 10, 4: 10, 5: 10}) == [[2], [0, 1, 3, 4, 5]]
+    # here only 2 x 90, which is not worth a pass
+    assert _of_like_length({0: 10, 1: 100, 2: 10}) == [[0, 1, 2]]
+    # 1000 | 400 400 | 30 30 30: 2 x 600 + 3 x 970 is not all that is saved
+    lengths = {0: 30, 1: 400, 2: 1000, 3: 30, 4: 400, 5: 30}
+    assert _of_like_length(lengths) == [[2], [1, 4], [0, 3, 5]]
+    assert _of_like_length({}) == []
+    assert _of_like_length({n: 7 for n in (4, 2, 9)}) == [[2, 4, 9]]
+
+
+def test_parts_are_whole_and_change_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = {"a": [50, 3, 2], "b": [2, 70], "c": [90], "d": [1, 1, 4], "e": [60, 1]}
+    together, _ = chat(HuggingFaceEngine(small_llama(), [END]), plan)
+    monkeypatch.setattr(hf, "PASS", 1)
+    engine = Watched(small_llama(), [END])
+    apart, _ = chat(engine, plan)
+    assert apart == together
+    assert engine.fed_tokens == sum(len(row) for row in together.values()) - len(together)
+    # without padding: 284 tokens of prompts and the last one of 6 turns before; d begins with 1
+    assert sum(rows * tokens for rows, tokens in engine.passes if tokens > 1) == 289

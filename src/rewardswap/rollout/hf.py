@@ -1,7 +1,7 @@
 """Sampling from a Hugging Face causal LM, with the cache of every live episode kept."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -18,6 +18,9 @@ from rewardswap.types import IntArray
 
 REFILL = 0.25
 """Share of the actions in progress that end before their episodes go on (ours)."""
+
+PASS = 256
+"""Padding tokens that are worth a pass of the model of their own (ours)."""
 
 
 class HuggingFaceEngine:
@@ -114,21 +117,22 @@ class HuggingFaceEngine:
 
     def _read(self) -> None:
         """Run the new tokens of every new prompt, and sample the first token behind each."""
-        names = sorted(self._unread, key=self._slot.__getitem__)
-        rows = np.array([self._slot[name] for name in names])
-        reads: list[IntArray] = []
-        for name, slot in zip(names, rows.tolist(), strict=True):
-            request, sampling = self._unread[name]
+        reads: dict[int, IntArray] = {}
+        for name, (request, sampling) in self._unread.items():
+            slot = self._slot[name]
             last = self._slots.last[slot : slot + 1] if request.extends else self._slots.last[:0]
-            reads.append(np.concatenate([last, request.context_ids]))
+            reads[slot] = np.concatenate([last, request.context_ids])
             self._slots.begin(slot, request, sampling)
-        lengths = np.array([len(tokens) for tokens in reads])
-        block = len(rows) == len(self._slot)
-        hidden = self._model.read(reads, self._slots.stored[rows], None if block else rows)
-        self._slots.stored[rows] += lengths
-        self.fed_tokens += int(lengths.sum())
-        self._sample(rows, hidden)
-        self._acting += names
+        for part in _of_like_length({slot: len(tokens) for slot, tokens in reads.items()}):
+            rows = np.array(part)
+            block = len(rows) == len(self._slot)
+            hidden = self._model.read(
+                [reads[slot] for slot in part], self._slots.stored[rows], None if block else rows
+            )
+            self._slots.stored[rows] += [len(reads[slot]) for slot in part]
+            self._sample(rows, hidden)
+        self.fed_tokens += sum(len(tokens) for tokens in reads.values())
+        self._acting += self._unread
         self._unread = {}
 
     def _decode(self, wanted: int) -> list[str]:
@@ -160,6 +164,24 @@ class HuggingFaceEngine:
             [self._slots.sampling[row] for row in rows],
         )
         self._slots.say(rows, tokens.numpy(), logprobs.numpy())
+
+
+def _of_like_length(lengths: Mapping[int, int]) -> list[list[int]]:
+    """Slots in parts that are read together, in order within; few parts, and little padding.
+
+    The shorter prompts are parted from the longer ones where that saves the padding of `PASS`
+    tokens, and again within both.
+    """
+    longest_first = sorted(lengths, key=lambda slot: (-lengths[slot], slot))
+    saved = [
+        (lengths[longest_first[0]] - lengths[slot]) * (len(lengths) - count)
+        for count, slot in enumerate(longest_first)
+    ]
+    if max(saved, default=0) < PASS:
+        return [sorted(longest_first)] if longest_first else []
+    cut = saved.index(max(saved))
+    halves = longest_first[:cut], longest_first[cut:]
+    return [part for half in halves for part in _of_like_length({n: lengths[n] for n in half})]
 
 
 def _placed(sessions: Sequence[str], old: dict[str, int]) -> dict[str, int]:
