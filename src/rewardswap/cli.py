@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,8 @@ def evaluate(words: list[str], console: Console) -> None:
     )
     stage = replace(stage, sampling=replace(stage.sampling, **truncation))
     print_remarks(console, stage.panel.remarks)
-    evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
+    with closing(stage):
+        evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
     console.print(evaluation_table(stage.model, evaluation))
     if run.output is not None:
         run.output.write_text(json.dumps(evaluation.as_dict(), indent=2) + "\n", encoding="utf-8")

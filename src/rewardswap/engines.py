@@ -1,6 +1,6 @@
 """The engine of a run, made from its settings, and what it needs before it plays."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,6 @@ from rewardswap.models.loading import LanguageModel
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
-from rewardswap.rollout.server import ServerEngine
 from rewardswap.rollout.vllm import VllmEngine
 
 Precision = Literal["float32", "bfloat16"]
@@ -34,12 +33,20 @@ def make_engine(
             sleeps=config.sleeps,
         )
     if config.engine == "server":
-        return ServerEngine(
-            ends, url=config.url, model=config.server_model, exchange=config.exchange
-        )
+        return _server(config, ends)
     small = language_model.model.num_parameters() < SMALL
     refill = config.refill or (1.0 if small else REFILL)
     return HuggingFaceEngine(language_model.model, ends, refill=refill)
+
+
+def _server(config: RolloutConfig, ends: Sequence[int]) -> RolloutEngine:
+    try:
+        from rewardswap.rollout.server import ServerEngine
+    except ImportError as error:
+        raise ValueError(
+            f"rollout.engine server needs {error.name}; pip install 'rewardswap[server]'"
+        ) from error
+    return ServerEngine(ends, url=config.url, model=config.server_model, exchange=config.exchange)
 
 
 @contextmanager

@@ -93,7 +93,7 @@ class Training:
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
         started = time.monotonic()
-        with closing(self.folder), closing(screen):
+        with closing(self.stage), closing(self.folder), closing(screen):
             before, after, trainer = self._evaluate_and_train(screen)
             summary = _summary(self.run, trainer, before, after, time.monotonic() - started)
             self.folder.write("summary.json", summary)

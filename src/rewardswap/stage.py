@@ -56,6 +56,10 @@ class Stage:
                 episode_seconds=rollout.episode_seconds,
             )
 
+    def close(self) -> None:
+        """Give the engine's memory and connections back."""
+        self.engine.close()
+
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
         """Play every task of the panel once, with the same random keys whatever the model."""
         requests = [EpisodeRequest(task, 0) for task in self.panel.tasks]

@@ -6,7 +6,9 @@ from typing import Literal
 
 from rewardswap.checks import at_least
 from rewardswap.rollout.episodes import CutActions
-from rewardswap.rollout.server import LOCAL
+
+LOCAL = "http://127.0.0.1:8000"
+"""Where `vllm serve` listens unless told otherwise; nothing else than `url` leads elsewhere."""
 
 EngineName = Literal["hugging_face", "vllm", "server"]
 

@@ -122,6 +122,10 @@ class RolloutEngine(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Give memory and connections back; the engine is not used again."""
+        ...
+
 
 def complete(
     engine: RolloutEngine, requests: Sequence[Request], sampling: SamplingParams

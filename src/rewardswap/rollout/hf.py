@@ -88,6 +88,10 @@ class HuggingFaceEngine:
         self._sessions.refuse_live()
         load_weights(self._module, weights)
 
+    def close(self) -> None:
+        """Give the cache back."""
+        self._model.forget()
+
     def _line_up(self) -> None:
         """Every session gets one of the first slots; few are copied, only where one is free."""
         tokens = max((s.max_tokens for _, s in self._unread.values()), default=0)

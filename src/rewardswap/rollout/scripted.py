@@ -81,3 +81,6 @@ class ScriptedEngine:
     def update_weights(self, weights: Weights) -> None:
         """Nothing changes: the script has no weights."""
         self.sessions.refuse_live()
+
+    def close(self) -> None:
+        """There is nothing to give back."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
+from rewardswap.rollout.config import LOCAL
 from rewardswap.rollout.connection import Connection, ServerRefusalError
 from rewardswap.rollout.engine import Completion, Request, SamplingParams, Weights
 from rewardswap.rollout.transcripts import Transcripts, seed_of
@@ -18,9 +19,6 @@ from rewardswap.rollout.wire import (
     refuse_other_prompt,
     said,
 )
-
-LOCAL = "http://127.0.0.1:8000"
-"""Where `vllm serve` listens unless told otherwise; nothing else than `url` leads elsewhere."""
 
 PROBES = ([0], [1], [2])
 """Prompts of the first requests: every vocabulary has these tokens."""

@@ -176,6 +176,6 @@ def _vllm() -> Any:
     except ImportError as error:
         raise ValueError(
             "the engine vllm needs vLLM in an environment of its own, `make test-vllm` makes one; "
-            "or take the engine hf"
+            "or take the engine hugging_face"
         ) from error
     return vllm

@@ -1,0 +1,80 @@
+"""Runs whose actions are sampled elsewhere: the weights get there before every collection."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewardswap.configuration import Run
+from rewardswap.engines import make_engine
+from rewardswap.models.loading import load_language_model, model_folder
+from rewardswap.recipes import RECIPES
+from rewardswap.rollout.config import OWNERS, RolloutConfig
+from rewardswap.settings import read_run, write_run
+from serving import CompletionServer
+from test_cli import SMALL, main
+
+FOLDER = model_folder("base-agent")
+
+
+@pytest.mark.parametrize("more", [[], ["--policy.lora-rank", "4"]], ids=["full", "lora"])
+def test_a_server_plays_with_the_policys_own_weights(more: list[str], tmp_path: Path) -> None:
+    model = load_language_model("base-agent").model
+    server = CompletionServer(model)
+    server.models = [{"id": "small", "max_model_len": 512}]
+    words = ["--rollout.engine", "server", "--rollout.url", server.url, *more]
+    with server:
+        main(["train", "demo", *SMALL, *words, "--output", str(tmp_path / "run")])
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["phase"] for row in rows] == ["explore", "harvest", "learn", "learn"]
+    # of rows that have a gradient: the moved agent was sampled with its own weights
+    assert rows[-1]["engine_gap_max"] < 1e-4
+    # before, explore, harvest, twice learn, after
+    assert server.cache_resets == 6
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_a_setting_of_another_engine_is_refused(name: str) -> None:
+    values: dict[str, Any] = {
+        "refill": 0.5,
+        "context_limit": 100,
+        "memory_share": 0.5,
+        "sleeps": True,
+        "url": "http://127.0.0.1:1",
+        "server_model": "m",
+        "exchange": Path("x"),
+    }
+    for engine in ("hugging_face", "vllm", "server"):
+        settings = {"engine": engine, name: values[name]}
+        if engine == OWNERS[name]:
+            RolloutConfig(**settings)
+        else:
+            with pytest.raises(ValueError, match=f"{name} does nothing at engine {engine}"):
+                RolloutConfig(**settings)
+
+
+def test_engines_that_are_not_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_language_model("base-agent")
+
+    def made(engine: str) -> None:
+        make_engine(RolloutConfig(engine=engine), model, FOLDER, "float32")  # type: ignore[arg-type]
+
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(ValueError, match="vLLM in an environment of its own"):
+        made("vllm")
+    monkeypatch.delitem(sys.modules, "rewardswap.rollout.server")
+    monkeypatch.delitem(sys.modules, "rewardswap.rollout.connection")
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(ValueError, match=r"needs httpx2; pip install 'rewardswap\[server\]'"):
+        made("server")
+
+
+def test_settings_of_an_engine_come_back_from_the_record(tmp_path: Path) -> None:
+    config = RolloutConfig(engine="server", slots=3, exchange=tmp_path, cut_actions="end")
+    run: Run = RECIPES["demo"]()
+    object.__setattr__(run, "rollout", config)
+    write_run(run, tmp_path / "config.toml")
+    assert read_run(tmp_path / "config.toml").rollout == config
