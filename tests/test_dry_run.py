@@ -99,6 +99,7 @@ def test_a_critic_learns_too_though_it_warms_up_first(capsys: pytest.CaptureFixt
         ["--method", "dapo"],
         ["--policy.lora-rank", "2"],
         ["--policy.precision", "bfloat16"],
+        ["--rollout.engine", "server", "--rollout.slots", "3"],  # none is asked
     ],
 )
 def test_other_runs_go_through(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

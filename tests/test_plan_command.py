@@ -38,6 +38,18 @@ def test_the_demo_fits_and_its_lengths_are_measured(capsys: pytest.CaptureFixtur
     assert "it fits" in said
 
 
+def test_vllm_takes_its_share_while_it_is_awake(capsys: pytest.CaptureFixture[str]) -> None:
+    half = ["--rollout.engine", "vllm", "--rollout.memory-share", "0.5", "--host-memory", "4"]
+    said = planned(capsys, "plan", "demo", *FEW, *half)
+    assert "vLLM, rollout.memory_share │ 2.0 GiB │ 2.0 GiB │ 2.0 GiB" in said
+    asleep = planned(capsys, "plan", "demo", *FEW, *half, "--rollout.sleeps", "true")
+    assert "vLLM, rollout.memory_share │ 2.0 GiB │ - │ 2.0 GiB" in asleep
+    elsewhere = planned(capsys, "plan", "demo", *FEW, "--rollout.engine", "server")
+    assert "vLLM," not in elsewhere
+    assert "KV cache" in planned(capsys, "plan", "demo", *FEW)
+    assert all("KV cache" not in text for text in (said, asleep, elsewhere))
+
+
 def test_a_published_shape_needs_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     said = planned(capsys, *LARGE, "--device-memory", "24")
     assert "(published shape): 1,543,714,304 weights" in said

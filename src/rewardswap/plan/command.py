@@ -78,6 +78,11 @@ def make_plan(run: Run, settings: PlanSettings) -> Plan:
     lengths = found.lengths
     if settings.tokens_per_action is not None:
         lengths = lengths.with_actions(settings.tokens_per_action)
+    on_cpu = run.policy.device == "cpu"
+    host = _bytes(settings.host_memory) or _memory_of_this_machine()
+    device = _bytes(settings.device_memory)
+    if device is None:
+        device = host if on_cpu else _memory_of_device(run.policy.device)
     sizing = Sizing(
         run=run,
         shape=shape_of(blueprint.build()),
@@ -86,12 +91,8 @@ def make_plan(run: Run, settings: PlanSettings) -> Plan:
         evaluated=found.evaluated,
         action_cap=found.action_cap,
         devices=settings.devices,
+        device_memory=device,
     )
-    on_cpu = run.policy.device == "cpu"
-    host = _bytes(settings.host_memory) or _memory_of_this_machine()
-    device = _bytes(settings.device_memory)
-    if device is None:
-        device = host if on_cpu else _memory_of_device(run.policy.device)
     return Plan(sizing, blueprint, found, sizing.memory(), device, host)
 
 

@@ -22,6 +22,7 @@ from rewardswap.plan.settings import DryRunSettings
 from rewardswap.plan.speech import spoken
 from rewardswap.plan.tables import size_of
 from rewardswap.plan.trial import TrialActions, TrialWorld
+from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.scripted import ScriptedEngine
 from rewardswap.screen import Screen
 from rewardswap.session import Training
@@ -165,7 +166,11 @@ def show(done: DryRun, settings: DryRunSettings, console: Console) -> None:
 
 
 def _short(run: Run, output: Path) -> Run:
-    """The run with one update of each kind, and as many more as its critic warms up."""
+    """The run with one update of each kind, and as many more as its critic warms up.
+
+    Its engine is not built: what it would say, the script says.
+    """
+    rollout = run.rollout
     reward = run.reward
     each = reward.group_size * len(reward.temperatures)
     critic = run.method.algorithm().critic
@@ -175,6 +180,11 @@ def _short(run: Run, output: Path) -> Run:
         output=output,
         budget=1 + (0 if critic is None else critic.warmup_updates),
         budget_unit="agent_updates",
+        rollout=RolloutConfig(
+            slots=rollout.slots,
+            cut_actions=rollout.cut_actions,
+            episode_seconds=rollout.episode_seconds,
+        ),
         swap=swap,
         reward=replace(reward, trajectories=REWARD_TASKS * each),
     )

@@ -55,6 +55,8 @@ class Sizing:
     action_cap: int
     """Most tokens of one action."""
     devices: int = 1
+    device_memory: float | None = None
+    """Bytes of each device, of which vLLM takes a share; none: not known, and none is counted."""
 
     @property
     def width(self) -> int:
@@ -127,6 +129,8 @@ class Sizing:
         state = self._state()
         rollout = {**state, **self._rollout()}
         update = {**state, **self._update()}
+        if self.run.rollout.engine == "vllm" and not self.run.rollout.sleeps:
+            update |= self._rollout()
         phases = {"rollout": rollout, "update": update}
         host: Parts = {}
         on_host = self.run.policy.device != "cpu"
@@ -159,6 +163,13 @@ class Sizing:
         }
 
     def _rollout(self) -> Parts:
+        """What playing takes: of our own engine, or vLLM's share; a server has its own device."""
+        rollout = self.run.rollout
+        if rollout.engine == "server":
+            return {}
+        if rollout.engine == "vllm":
+            share = rollout.memory_share * (self.device_memory or 0)
+            return {"vLLM, rollout.memory_share": round(share)}
         shape, width, live = self.shape, self.width, max(self.live.values())
         reading = reading_bytes(
             shape, width, new=self.lengths.longest_read, context=self.context, live=live
