@@ -13,7 +13,6 @@ import resource
 import subprocess
 import sys
 import time
-from typing import Any
 
 import torch
 from circumstances import circumstances
@@ -23,6 +22,7 @@ from rich.table import Table
 from rewardswap.models.head import HEAD_LOGITS, chosen_scores
 
 VOCABULARY = 150_000
+TOKENS, WIDTH = 2048, 576
 WAYS = {"all logits at once": 2**62, "in pieces": HEAD_LOGITS}
 
 
@@ -52,47 +52,55 @@ def measure(tokens: int, width: int, most_logits: int) -> dict[str, float]:
     }
 
 
-def in_process(arguments: argparse.Namespace, way: str) -> dict[str, float]:
+def in_process(tokens: int, width: int, way: str) -> dict[str, float]:
     """`measure` in a process of its own: a peak never comes down again."""
-    sizes = ["--tokens", str(arguments.tokens), "--hidden", str(arguments.hidden)]
+    sizes = ["--tokens", str(tokens), "--hidden", str(width)]
     command = [sys.executable, __file__, *sizes, "--way", way]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     numbers: dict[str, float] = json.loads(found.stdout)
     return numbers
 
 
+def compare(tokens: int = TOKENS, width: int = WIDTH) -> dict[str, dict[str, float]]:
+    """The quicker of two passes each way."""
+    runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    for _ in range(2):
+        for way, found in runs.items():
+            found.append(in_process(tokens, width, way))
+    return {way: min(found, key=lambda r: r["seconds"]) for way, found in runs.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tokens", type=int, default=2048, help="action tokens")
-    parser.add_argument("--hidden", type=int, default=576, help="width of the trunk (SmolLM2: 576)")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="action tokens")
+    parser.add_argument(
+        "--hidden", type=int, default=WIDTH, help="width (SmolLM2: 576)"
+    )
     parser.add_argument("--way", choices=WAYS, help="measure this one, here, and print JSON")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.way is not None:
         print(json.dumps(measure(arguments.tokens, arguments.hidden, WAYS[arguments.way])))
         return
-    runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-    for _ in range(2):
-        for way, found in runs.items():
-            found.append(in_process(arguments, way))
-    report(arguments, {way: min(found, key=lambda r: r["seconds"]) for way, found in runs.items()})
+    console = Console(highlight=False)
+    console.print(circumstances())
+    sizes = (arguments.tokens, arguments.hidden)
+    console.print(table_of(compare(*sizes), *sizes))
 
 
-def report(arguments: argparse.Namespace, best: dict[str, dict[str, Any]]) -> None:
-    """The table, and the ratios of one run."""
-    table = Table("way", "MiB", "seconds", "mean log-prob", "squared gradient")
+def table_of(best: dict[str, dict[str, float]], tokens: int = TOKENS, width: int = WIDTH) -> Table:
+    """The numbers of both ways, and their ratios."""
+    full, pieces = best.values()
+    less, slower = full["memory"] / pieces["memory"], pieces["seconds"] / full["seconds"]
+    title = (
+        f"head, {tokens} tokens x {VOCABULARY:,} words, width {width}: in pieces {less:.1f}x less "
+        f"memory, {slower:.2f}x the time"
+    )
+    table = Table("way", "MiB", "seconds", "mean log-prob", "squared gradient", title=title)
     for way, r in best.items():
         numbers = (f"{r['logprob']:.6f}", f"{r['gradient']:.6e}")
         table.add_row(way, f"{r['memory']:,.0f}", f"{r['seconds']:.1f}", *numbers)
-    console = Console(highlight=False)
-    console.print(circumstances())
-    console.print(f"{arguments.tokens} tokens x {VOCABULARY:,} words, width {arguments.hidden}")
-    console.print(table)
-    full, pieces = best.values()
-    console.print(
-        f"in pieces: {full['memory'] / pieces['memory']:.1f}x less memory, "
-        f"{pieces['seconds'] / full['seconds']:.2f}x the time"
-    )
+    return table
 
 
 if __name__ == "__main__":

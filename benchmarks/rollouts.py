@@ -3,8 +3,9 @@
     OMP_NUM_THREADS=1 python benchmarks/rollouts.py [--model FOLDER] [--only merged cached]
 
 merged: updates on merged rows against one row per turn; cached: rollouts with caches kept between
-turns against `generate` from scratch; trl: whole training steps against TRL's GRPO trainer, in the
-environment of `make trl`; peak: the share of the machine's matrix products that an update reaches.
+turns against `generate` from scratch; head: log-probs in pieces against all logits at once, at
+vocabulary 150,000; trl: whole training steps against TRL's GRPO trainer, in the environment of
+`make trl`; peak: the share of the machine's matrix products that an update reaches.
 Times on a CPU are the processor's, of one thread, medians of interleaved repeats.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import cached
+import head
 import merged
 import peak_share
 import torch
@@ -121,7 +123,20 @@ def peak_rows(options: argparse.Namespace) -> tuple[Table, Rows]:
     return table, found
 
 
-PARTS = {"merged": merged_rows, "cached": cached_rows, "trl": trl_rows, "peak": peak_rows}
+def head_rows(options: argparse.Namespace) -> tuple[Table, Rows]:
+    found = head.compare()
+    return head.table_of(found), [{"way": way, **numbers} for way, numbers in found.items()]
+
+
+PARTS = {
+    "merged": merged_rows,
+    "cached": cached_rows,
+    "head": head_rows,
+    "trl": trl_rows,
+    "peak": peak_rows,
+}
+ON_CPU = {"head": "on a CPU", "trl": "on a CPU in float32"}
+"""Parts that are measured nowhere else."""
 
 
 def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -129,7 +144,7 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", nargs="+", choices=PARTS, help="none: all; trl only on a CPU in float32"
+        "--only", nargs="+", choices=PARTS, help="none: all that can be measured there"
     )
     parser.add_argument("--model", default="10M", help=f"a folder, or one of {list(SHAPES)}")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
@@ -142,9 +157,10 @@ def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="write all numbers there too")
     options = parser.parse_args(words)
     plain = (options.device, options.dtype) == ("cpu", "float32")
-    options.only = options.only or [part for part in PARTS if plain or part != "trl"]
-    if "trl" in options.only and not plain:
-        parser.error("the comparison with TRL is made on a CPU in float32; name other parts")
+    options.only = options.only or [part for part in PARTS if plain or part not in ON_CPU]
+    for part in options.only:
+        if part in ON_CPU and not plain:
+            parser.error(f"{part} is measured {ON_CPU[part]}; name other parts")
     if "trl" in options.only and not options.trl_python.is_file():
         parser.error(f"no {options.trl_python}: `make trl`, or name other parts with --only")
     return options
