@@ -73,9 +73,7 @@ def compare(tokens: int = TOKENS, width: int = WIDTH) -> dict[str, dict[str, flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="action tokens")
-    parser.add_argument(
-        "--hidden", type=int, default=WIDTH, help="width (SmolLM2: 576)"
-    )
+    parser.add_argument("--hidden", type=int, default=WIDTH, help="width (SmolLM2: 576)")
     parser.add_argument("--way", choices=WAYS, help="measure this one, here, and print JSON")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
