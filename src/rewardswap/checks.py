@@ -1,7 +1,7 @@
 """Checks of settings: each raises ValueError naming the setting and its value."""
 
 
-def at_least(bound: int, **settings: int) -> None:
+def at_least(bound: int | float, **settings: int | float) -> None:
     """Raise ValueError for a number below `bound`."""
     for name, value in settings.items():
         if value < bound:

@@ -73,7 +73,7 @@ class EvaluationRun:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; mistakes of the caller are one line on stderr and exit code 2."""
+    """Run the command; mistakes of the caller are one line and exit code 2, Ctrl-C's is 130."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
@@ -88,6 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         line = " ".join(str(error).split())
         sys.stderr.write(f"rewardswap: {line}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("rewardswap: stopped by hand\n")
+        raise SystemExit(130) from None
 
 
 def train(words: list[str], console: Console) -> None:
@@ -130,6 +133,8 @@ def plan(words: list[str], console: Console) -> None:
 
 def _run_of(words: list[str], command: str) -> Run:
     """The run that a recipe or a config.toml and the words behind it say."""
+    if not words or words[0].startswith("-"):
+        raise UsageError(f"{command} needs a recipe first: {', '.join(RECIPES)}")
     start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
     run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", _elsewhere())
     _refuse_idle(run, rest)

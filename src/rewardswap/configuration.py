@@ -20,6 +20,7 @@ from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rollout.config import RolloutConfig
+from rewardswap.rollout.engine import LEAST_TEMPERATURE
 
 Known = TypeVar("Known")
 
@@ -97,9 +98,9 @@ class PolicyConfig:
         positive(
             learning_rate=self.learning_rate,
             gradient_clip=self.gradient_clip,
-            temperature=self.temperature,
             lora_alpha=self.lora_alpha,
         )
+        at_least(LEAST_TEMPERATURE, temperature=self.temperature)
         for name in ("lora_alpha", "lora_targets"):
             if self.lora_rank is None and getattr(self, name) != getattr(type(self), name):
                 raise ValueError(f"{name} does nothing at lora_rank none")
@@ -126,8 +127,10 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         at_least(1, trajectories=self.trajectories, group_size=self.group_size)
-        if not self.temperatures or min(self.temperatures) <= 0:
-            raise ValueError(f"temperatures must be above 0, got {list(self.temperatures)}")
+        if not self.temperatures or min(self.temperatures) < LEAST_TEMPERATURE:
+            raise ValueError(
+                f"temperatures must be at least {LEAST_TEMPERATURE}, got {list(self.temperatures)}"
+            )
 
 
 REPLAYED = {
@@ -180,10 +183,8 @@ class Run:
         _finite(self)
         at_least(1, threads=self.threads, budget=self.budget)
         at_least(0, seed=self.seed)
-        if self.evaluation_temperature < 0:
-            raise ValueError(
-                f"evaluation_temperature must be at least 0, got {self.evaluation_temperature}"
-            )
+        if self.evaluation_temperature:
+            at_least(LEAST_TEMPERATURE, evaluation_temperature=self.evaluation_temperature)
         if self.policy.decay == "linear" and self.budget_unit != "agent_updates":
             raise ValueError("policy.decay linear needs a budget in agent_updates")
         model_of(self.env, self.policy.model)

@@ -1,5 +1,6 @@
 """Model folders of every habit: from the folder to a rollout, an update and a plain checkpoint."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,42 @@ def test_an_adapter_on_a_trained_checkpoint_starts_at_a_divergence_of_zero(tmp_p
     add_adapter(again.model, 4, 8.0, ())
     second = divergences(again)
     assert second[0] == 0 and second[1] > 1e-3
+
+
+def test_a_folder_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+    """They would be drawn at random, and trained from there."""
+    folder = save_walker(tmp_path / "model")
+    config = folder / "config.json"
+    layers = json.loads(config.read_text())["num_hidden_layers"]
+    config.write_text(json.dumps({**json.loads(config.read_text()), "num_hidden_layers": 9}))
+    lacking = rf"weight 'model\.layers\.{layers}\.input_layernorm\.weight' is missing, and 62 more"
+    with pytest.raises(ValueError, match=lacking):
+        load_language_model(str(folder))
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path) -> None:
+    folder = save_walker(tmp_path / "model", vocab_size=len(WORDS) - 1)
+    with pytest.raises(ValueError, match=r"token 15 \('6'\) .* beyond the model's 15; resize"):
+        load_language_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("generation_config.json", "[1]"),
+        ("config.json", '{"model_type": "llama", "hidden_size": 16, "num_attention_heads": 7}'),
+        ("tokenizer.json", "{}"),
+    ],
+)
+def test_broken_files_are_a_line_of_text(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = save_walker(tmp_path / "model")
+    (folder / name).write_text(text)
+    for words in (["plan", "demo", "--policy.model"], ["eval", "--model"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*words, str(folder), "--env.generated-games=20", "--env.evaluation-tasks=5"])
+        assert stop.value.code == 2
+        assert f"in {folder} cannot be read" in (said := capsys.readouterr().err) or (
+            f"model folder {folder} cannot be loaded" in said
+        )

@@ -118,6 +118,12 @@ def test_action_text_has_no_special_token_and_no_outer_space() -> None:
     assert context.read(said("<end>")) == Reading("", True)
 
 
+@pytest.mark.parametrize("broken", ["{{ 1 / 0 }}", "{{ 'x' + 1 }}", "{{ x.y.z }}", "{% if %}"])
+def test_a_template_that_raises_is_refused(broken: str) -> None:
+    with pytest.raises(ValueError, match=r"the chat template of .* cannot be used: "):
+        ChatContext(small_tokenizer(TEMPLATE + broken), "rules")
+
+
 def test_without_a_chat_template_the_way_out_is_named() -> None:
     with pytest.raises(ValueError, match=r"no chat template.*chat_template\.jinja"):
         ChatContext(small_tokenizer(None), "")

@@ -34,6 +34,7 @@ def drawn(level: float, probabilities: Any = PROBABILITIES, **sampling: Any) -> 
         ({"top_k": 3}, {0: 1 / 9, 1: 5 / 9, 2: 3 / 9}),
         ({"top_k": 99}, {0: 0.1, 1: 0.5, 2: 0.3, 3: 0.02, 4: 0.08}),
         ({"top_p": 0.45}, {1: 1.0}),
+        ({"top_p": 1e-300}, {1: 1.0}),  # in float32 it would be 0, and keep no token
         ({"top_p": 0.55}, {1: 5 / 8, 2: 3 / 8}),
         ({"top_p": 0.85}, {0: 1 / 9, 1: 5 / 9, 2: 3 / 9}),
         ({"min_p": 0.18}, {0: 1 / 9, 1: 5 / 9, 2: 3 / 9}),
@@ -103,8 +104,9 @@ def test_rows_are_drawn_by_their_own_sampling() -> None:
         ({"top_p": 1.5}, "top_p must be above 0"),
         ({"top_k": -1}, "top_k must be at least 0, got -1"),
         ({"min_p": 1.0}, "min_p must be at least 0 and below 1, got 1.0"),
-        ({"temperature": float("nan")}, "temperature must be at least 0, got nan"),
-        ({"temperature": float("inf")}, "temperature must be at least 0, got inf"),
+        ({"temperature": float("nan")}, "temperature must be 0 or at least 0.001, got nan"),
+        ({"temperature": float("inf")}, "temperature must be 0 or at least 0.001, got inf"),
+        ({"temperature": 1e-40}, "temperature must be 0 or at least 0.001, got 1e-40"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
     ],
 )

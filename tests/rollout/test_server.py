@@ -226,6 +226,7 @@ def test_the_key_is_sent_and_never_told_even_where_the_server_echoes_it(
         ("http://someone:word@127.0.0.1:8000", "", "holds credentials"),
         ("127.0.0.1:8000", "", "is none; give one such as"),
         ("ftp://127.0.0.1", "", "is none; give one such as"),
+        ("http://127.0.0.1:99999", "", "is none; give one such as"),
         ("http://far.example", SECRET, "plain text to 'far.example'; give an https URL"),
         ("http://127.0.0.1:1", "two\nlines", "characters that no HTTP header may hold"),
     ],

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import torch
 from platformdirs import user_data_path
-from safetensors import SafetensorError
-from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
@@ -69,8 +67,17 @@ def fetched_folder(name: str) -> Path:
 
 
 def read_weights(folder: Path) -> Any:
-    """The causal LM of a folder, float32."""
-    return AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+    """The causal LM of a folder, float32; raises ValueError where its file lacks weights."""
+    model, found = AutoModelForCausalLM.from_pretrained(
+        folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+    )
+    missing = sorted(found["missing_keys"])
+    if missing:
+        raise ValueError(
+            f"weight {missing[0]!r} is missing, and {len(missing) - 1} more; is its config.json "
+            "that of another model?"
+        )
+    return model
 
 
 def load_language_model(
@@ -84,7 +91,8 @@ def load_language_model(
 
     `read` makes the model of a folder; `chat_template` is a file whose Jinja template takes the
     place of the folder's. Raises ValueError naming the folder and the way out if it is missing, is
-    no model or an adapter, or has no tokenizer, chat template or end token.
+    no model or an adapter, lacks weights, or has no tokenizer, chat template or end token, or a
+    token that the model has no weights of.
     """
     folder = model_folder(name)
     if (folder / "adapter_config.json").is_file():
@@ -111,19 +119,18 @@ def load_language_model(
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model: Any = read(folder)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+    except Exception as error:  # files that are broken raise whatever their readers do
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
+    _refuse_unknown_tokens(model, tokenizer, folder)
     if chat_template is not None:
-        tokenizer.chat_template = _template(chat_template)
+        tokenizer.chat_template = read_template(chat_template)
     if not tokenizer.chat_template:
         raise ValueError(
             f"the tokenizer in {folder} has no chat template; give the file of one, such as "
             "that of its instruct version, by --policy.chat-template (eval: --chat-template)"
         )
-    end = _end_token_ids(model, tokenizer)
-    if not end:
-        raise ValueError(f"neither the model nor the tokenizer in {folder} names an end token")
+    end = end_token_ids(getattr(model, "generation_config", None), tokenizer)
     try:
         model.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
@@ -133,7 +140,18 @@ def load_language_model(
     return LanguageModel(model, tokenizer, end)
 
 
-def _template(path: Path) -> str:
+def _refuse_unknown_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Raise ValueError where the tokenizer has a token that the model has no weights of."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    name, token = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    if token >= rows:
+        raise ValueError(
+            f"token {token} ({name!r}) of the tokenizer in {folder} is beyond the model's {rows}; "
+            "resize_token_embeddings makes room for it"
+        )
+
+
+def read_template(path: Path) -> str:
     """The text of a chat template; raises ValueError where there is none."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -144,10 +162,13 @@ def _template(path: Path) -> str:
     return text
 
 
-def _end_token_ids(model: nn.Module, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """The end tokens of generation config and tokenizer, each once."""
-    configured: Any = getattr(model, "generation_config", None)
-    ids = getattr(configured, "eos_token_id", None)
+def end_token_ids(generation: Any, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The end tokens of tokenizer and generation config, each once; ValueError for none."""
+    ids = getattr(generation, "eos_token_id", None)
     listed = [] if ids is None else ids if isinstance(ids, list) else [ids]
     own = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+    if not own + listed:
+        raise ValueError(
+            f"neither the model nor the tokenizer in {tokenizer.name_or_path} names an end token"
+        )
     return tuple(dict.fromkeys([*own, *listed]))

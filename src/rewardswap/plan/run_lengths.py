@@ -1,14 +1,16 @@
 """The lengths of a run: its world, its prompts, and its tokenizer where that is there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from rewardswap.configuration import Run
 from rewardswap.envs.base import World
-from rewardswap.models.loading import model_folder
+from rewardswap.models.loading import end_token_ids, model_folder, read_template
 from rewardswap.plan.lengths import Lengths, assumed, counted, wander
 from rewardswap.plan.shapes import Blueprint
 from rewardswap.plan.speech import spoken, thinks_in
@@ -45,7 +47,7 @@ def measure_lengths(run: Run, blueprint: Blueprint) -> RunLengths:
     world = env.world(blueprint.wording)
     tasks = world.tasks(env.train_split)
     played = wander(world, tasks[:EPISODES], world.turn_limit, run.seed)
-    tokenizer = _tokenizer(blueprint)
+    tokenizer = _tokenizer(blueprint, run.policy.chat_template)
     thinking = THINKING_TOKENS if thinks_in(env) else 0
     say = partial(spoken, env=env)
     if tokenizer is None:
@@ -53,11 +55,12 @@ def measure_lengths(run: Run, blueprint: Blueprint) -> RunLengths:
         found = [assumed(world.instructions, style, env.window, say, e) for e in played]
         source = "assumed: 4 characters a token, 8 tokens of template a message"
     else:
-        context = _context(run, world, tokenizer)
+        ends = end_token_ids(blueprint.generation, tokenizer)
+        context = _context(run, world, tokenizer, ends)
 
         def said(action: str) -> IntArray:
             ids = tokenizer.encode(say(action), add_special_tokens=False)
-            return np.array([*ids, tokenizer.eos_token_id], dtype=np.int64)
+            return np.array([*ids, ends[0]], dtype=np.int64)
 
         found = [counted(context, said, episode) for episode in played]
         source = "measured with the model's tokenizer"
@@ -67,24 +70,34 @@ def measure_lengths(run: Run, blueprint: Blueprint) -> RunLengths:
     return RunLengths(lengths, len(tasks), len(evaluated), source, cap, thinking)
 
 
-def _tokenizer(blueprint: Blueprint) -> PreTrainedTokenizerBase | None:
-    """The folder's tokenizer, or none for a published shape; ValueError if it cannot be read."""
+def _tokenizer(blueprint: Blueprint, chat_template: Path | None) -> PreTrainedTokenizerBase | None:
+    """The folder's tokenizer with the run's template, or none for a published shape.
+
+    Raises ValueError where one of them cannot be read.
+    """
+    template = None if chat_template is None else read_template(chat_template)
     if blueprint.source != "folder":
         return None
     folder = model_folder(blueprint.name)
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error
+    if template is not None:
+        tokenizer.chat_template = template
+    return tokenizer
 
 
-def _context(run: Run, world: World, tokenizer: PreTrainedTokenizerBase) -> Context:
+def _context(
+    run: Run, world: World, tokenizer: PreTrainedTokenizerBase, ends: Sequence[int]
+) -> Context:
     env = run.env
     return make_context(
         tokenizer,
         world,
         env.prompt,
+        ends,
         window=env.window,
         thinking=env.thinking,
         action_format=env.action_format,

@@ -108,6 +108,8 @@ class Blueprint:
     name: str
     source: Literal["folder", "published shape"]
     config: Any
+    generation: Any
+    """The folder's generation config, or what the model's own configuration says of it."""
 
     @property
     def wording(self) -> Literal["full", "short"]:
@@ -117,10 +119,7 @@ class Blueprint:
     @property
     def action_tokens(self) -> int:
         """Most tokens of an action that the folder asks for, 512 where it says nothing."""
-        folder = model_folder(self.name)
-        if not (folder / "generation_config.json").is_file():
-            return DEFAULT_ACTION_TOKENS
-        configured = GenerationConfig.from_pretrained(folder, local_files_only=True).max_new_tokens
+        configured = self.generation.max_new_tokens
         return DEFAULT_ACTION_TOKENS if configured is None else int(configured)
 
     @property
@@ -137,16 +136,19 @@ class Blueprint:
 def read_blueprint(name: str) -> Blueprint:
     """The configuration of a model folder, else of a published model of that name.
 
-    Raises ValueError for a name that is neither, and for a config.json that cannot be read.
+    Raises ValueError for a name that is neither, and for configurations that cannot be read.
     """
     folder = model_folder(name)
     if (folder / "config.json").is_file():
         try:
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ValueError(f"config.json in {folder} cannot be read: {reason}") from error
-        return Blueprint(name, "folder", config)
+            generation = GenerationConfig.from_model_config(config)
+            if (folder / "generation_config.json").is_file():
+                generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
+        except Exception as error:  # files that are broken raise whatever their readers do
+            reason = (str(error).strip() or repr(error)).splitlines()[0]
+            raise ValueError(f"the configuration in {folder} cannot be read: {reason}") from error
+        return Blueprint(name, "folder", config, generation)
     known = {key.lower(): settings for key, settings in PUBLISHED.items()}
     settings = known.get(Path(name).name.lower())
     if settings is None:
@@ -155,7 +157,8 @@ def read_blueprint(name: str) -> Blueprint:
             f"--policy.model such a folder or one of {', '.join(PUBLISHED)}"
         )
     rest = {key: value for key, value in settings.items() if key != "model_type"}
-    return Blueprint(name, "published shape", AutoConfig.for_model(settings["model_type"], **rest))
+    config = AutoConfig.for_model(settings["model_type"], **rest)
+    return Blueprint(name, "published shape", config, GenerationConfig.from_model_config(config))
 
 
 def shape_of(model: Any) -> ModelShape:

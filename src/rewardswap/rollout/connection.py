@@ -127,7 +127,8 @@ def _checked(url: str, key: str) -> str:
         parts = httpx2.URL()
     if parts.userinfo:
         raise ValueError(f"the server's URL holds credentials; leave them out and set {KEY}")
-    if parts.scheme not in ("http", "https") or not parts.host:
+    served = parts.scheme in ("http", "https") and bool(parts.host)
+    if not served or not 0 < (parts.port or 80) < 2**16:
         raise ValueError(f"server URL {url!r} is none; give one such as http://127.0.0.1:8000")
     if not (key.isascii() and key.isprintable()):
         raise ValueError(f"{KEY} holds characters that no HTTP header may hold; set it anew")

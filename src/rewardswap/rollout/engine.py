@@ -17,6 +17,9 @@ RandomKey = tuple[int, int]
 Weights = Path | Iterable[tuple[str, Tensor]]
 """A folder as `save_pretrained` writes it, or all weights by the names that they have in it."""
 
+LEAST_TEMPERATURE = 0.001
+"""Below it float32 leaves nothing of the differences between logits; 0, greedy, is apart (ours)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
@@ -34,8 +37,11 @@ class SamplingParams:
     """Only tokens that have at least this share of the most probable one's probability; 0: all."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature < float("inf"):
-            raise ValueError(f"temperature must be at least 0, got {self.temperature}")
+        greedy = self.temperature == 0
+        if not (greedy or LEAST_TEMPERATURE <= self.temperature < float("inf")):
+            raise ValueError(
+                f"temperature must be 0 or at least {LEAST_TEMPERATURE}, got {self.temperature}"
+            )
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
         if not 0 < self.top_p <= 1:

@@ -43,7 +43,8 @@ def _truncated(distribution: Tensor, sampling: Sequence[SamplingParams]) -> Tens
     """The log-probs, minus infinity where a row's truncation takes a token away."""
 
     def of_rows(values: Sequence[float | int]) -> Tensor:
-        return torch.tensor(values, device=distribution.device)[:, None]
+        column = torch.tensor(values, dtype=torch.float64, device=distribution.device)
+        return column[:, None]
 
     size = distribution.shape[-1]
     top_k = of_rows([row.top_k or size for row in sampling])

@@ -70,10 +70,13 @@ class ChatTemplate:
             return False
 
     def _apply(self, messages: Sequence[Message], **changes: Any) -> str:
-        text: str = self.tokenizer.apply_chat_template(
-            list(messages),
-            tokenize=False,
-            add_generation_prompt=True,
-            **{**self._switches, **changes},
-        )
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                list(messages),
+                tokenize=False,
+                add_generation_prompt=True,
+                **{**self._switches, **changes},
+            )
+        except Exception as error:  # a template raises whatever its expressions do
+            raise TemplateError(str(error)) from error
         return text
