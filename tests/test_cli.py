@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from commands import refused
 from rewardswap.cli import main
 from rewardswap.methods import METHODS
 from rewardswap.settings import read_run
@@ -28,23 +29,14 @@ SMALL = [
 ]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line that the command says when it exits with code 2."""
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    captured = capsys.readouterr()
-    assert stop.value.code == 2
-    assert captured.err.count("\n") == 1, captured.err
-    assert captured.err.startswith("rewardswap: ")
-    return captured.err
-
-
 def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'train'" in refused(capsys, "trian")
     assert "did you mean 'demo'" in refused(capsys, "train", "demi")
     key = refused(capsys, "train", "demo", "--policy.learnin-rate", "1")
     assert "did you mean '--policy.learning-rate'" in key
     assert "did you mean 'grpo'" in refused(capsys, "train", "demo", "--method", "grpa")
+    assert "train needs a recipe first: demo, " in refused(capsys, "train", "--dry-run")
+    assert "plan needs a recipe first: demo, " in refused(capsys, "plan", "--turns", "3")
     line = refused(capsys, "train", "demo", "--policy.learning-rate", "fast")
     assert "policy.learning_rate must be a number" in line
 
@@ -168,6 +160,9 @@ def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]
         (["--policy.action-tokens", "100000"], "set action_tokens lower"),
         (["--policy.top-p", "0.8"], "--policy.top-p is refused in training: a sampler that leaves"),
         (["--policy.min_p=0.1"], "ratio is not 1 on policy; `rewardswap eval` takes it"),
+        (["--policy.temperature", "1e-40"], "policy.temperature must be at least 0.001"),
+        (["--evaluation-temperature", "1e-40"], "evaluation_temperature must be at least 0.001"),
+        (["--reward.temperatures", "1", "1e-40"], "reward.temperatures must be at least 0.001"),
         (["--rollout.slots", "0"], "slots must be at least 1, got 0"),
         (["--rollout.refill", "0"], "refill must be above 0 and at most 1, got 0.0"),
         (["--reward.dense=progress", "--reward.model.epochs=3"], "does nothing in dense reward"),
@@ -198,6 +193,19 @@ def test_broken_model_folders(capsys: pytest.CaptureFixture[str], tmp_path: Path
         (folder / name).write_bytes(content)
         assert str(folder) in refused(capsys, *base, str(folder))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("words", [["eval"], ["plan", "demo"], ["train", "demo", "--dry-run"]])
+def test_stopped_by_hand_is_a_line_of_text(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rewardswap.env_config.alfworld.Alfworld.world", stopped)
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert (stop.value.code, capsys.readouterr().err) == (130, "rewardswap: stopped by hand\n")
 
 
 def test_evaluations_refuse_before_they_play(

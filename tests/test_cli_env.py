@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from commands import refused
 from rewardswap.cli import main
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.models.loading import model_folder
 from rewardswap.settings import read_run
-from test_cli import refused
 
 DATA = Path(__file__).parents[2] / "shared" / "webshop"
 SHOP = ["--env", "webshop", "--env.evaluation-tasks=4", "--env.turn-limit=2"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from commands import refused
 from rewardswap.cli import main
 from rewardswap.models.loading import load_language_model, model_folder
 from rewardswap.plan.dry_run import random_weights
@@ -34,15 +35,6 @@ def agent(tmp_path: Path) -> Path:
     shutil.copytree(model_folder("base-agent"), folder)
     (folder / "model.safetensors").unlink()
     return folder
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    captured = capsys.readouterr()
-    assert stop.value.code == code, captured.err
-    assert captured.err.count("\n") == 1, captured.err
-    return captured.err
 
 
 def row(printed: str, name: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rewardswap.cli import main
 from rewardswap.configuration import Run
 from rewardswap.engines import make_engine
 from rewardswap.models.loading import load_language_model, model_folder
@@ -14,7 +15,7 @@ from rewardswap.recipes import RECIPES
 from rewardswap.rollout.config import OWNERS, RolloutConfig
 from rewardswap.settings import read_run, write_run
 from serving import CompletionServer
-from test_cli import SMALL, main
+from test_cli import SMALL
 
 FOLDER = model_folder("base-agent")
 

@@ -1,13 +1,16 @@
 """`rewardswap plan` from outside."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from commands import refused
 from rewardswap.cli import main
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.plan.lengths import wander
 from rewardswap.plan.settings import PlanSettings, split_words
+from walking import TEMPLATE, save_walker
 
 FEW = ["--env.generated-games=12", "--env.evaluation-tasks=10"]
 LARGE = ["plan", "alfworld-rspo-grpo-1.5b", *FEW]
@@ -16,15 +19,6 @@ LARGE = ["plan", "alfworld-rspo-grpo-1.5b", *FEW]
 def planned(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     main(words)
     return " ".join(capsys.readouterr().out.split())
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    captured = capsys.readouterr()
-    assert stop.value.code == 2
-    assert captured.err.count("\n") == 1, captured.err
-    return captured.err
 
 
 def test_the_demo_fits_and_its_lengths_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,6 +89,7 @@ def test_check_is_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
         (["--devices", "0"], "devices must be at least 1, got 0"),
         (["--success", "1.5"], "success must be in [0, 1], got 1.5"),
         (["--device-memory", "-3"], "device_memory must be above 0, got -3.0"),
+        (["--policy.chat-template", "nowhere"], "chat_template nowhere cannot be read"),
         (["--turns", "0"], "turns must be at least 1, got 0"),
         (["--device-memori", "3"], "unknown key '--device-memori'"),
         (["--env.train-split", "nowhere"], "nowhere"),
@@ -109,7 +104,26 @@ def test_what_is_wrong_is_said_in_one_line(
 def test_a_broken_config_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text("{")
     line = refused(capsys, "plan", "demo", *FEW, "--policy.model", str(tmp_path))
-    assert f"config.json in {tmp_path} cannot be read" in line
+    assert f"the configuration in {tmp_path} cannot be read" in line
+
+
+def test_a_plan_reads_the_runs_own_template_and_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the run does: the folder's template may be none, its end token the second one."""
+    words = ["plan", "demo-grpo", *FEW, "--policy.model", str(save_walker(tmp_path, ends=[1]))]
+    before = planned(capsys, *words)
+    longer = tmp_path / "longer.jinja"
+    longer.write_text(
+        TEMPLATE.replace("<user> ", "<user> here here <stop> ").replace(" <end>", " <stop>")
+    )
+    after = planned(capsys, *words, "--policy.chat-template", str(longer))
+    (first,), (other,) = (
+        re.findall(r"(\d+) in the first prompt", said) for said in (before, after)
+    )
+    assert int(other) == int(first) + 3
+    line = refused(capsys, *words, "--policy.chat-template", str(tmp_path / "nowhere"))
+    assert "nowhere cannot be read" in line
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
