@@ -105,6 +105,18 @@ def test_logprobs_of_whole_episodes_equal_one_pass(family: str, attention: str) 
         assert gap(model, trajectory) < 1e-5
 
 
+@pytest.mark.parametrize("kind", ["dynamic", "longrope", "yarn"])
+def test_rotations_that_depend_on_the_length_change_no_logprob(kind: str) -> None:
+    """Behind its original positions longrope rotates all keys anew: episodes end before."""
+    rope = {"rope_type": kind, "factor": 4.0, "original_max_position_embeddings": 32}
+    factors = {"short_factor": [1.0] * 4, "long_factor": [4.0, 3.0, 2.0, 1.5]}
+    rope |= {"rope_theta": 10000.0, **(factors if kind == "longrope" else {})}
+    model = small_family("Llama", rope_parameters=rope)
+    assert HuggingFaceEngine(model, ENDS).context_limit == (32 if kind == "longrope" else 128)
+    for trajectory in played(model):
+        assert gap(model, trajectory) < 1e-5
+
+
 def test_positions_that_are_off_by_one_would_be_seen() -> None:
     model = small_family("Llama")
     longest = max(played(model), key=lambda trajectory: len(trajectory.turns))

@@ -17,6 +17,21 @@ MASKED_ATTENTION = ("eager", "sdpa")
 """Attention implementations of transformers that take a mask of our own."""
 
 
+def _rotation_limits(config: Any) -> list[int]:
+    """Positions up to which rotations are the same whatever else a pass reads.
+
+    Behind the original positions of `longrope` all keys are rotated otherwise, those of earlier
+    tokens and of other rows too: what was kept of them would be stale.
+    """
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = [rope, *(part for part in rope.values() if isinstance(part, dict))]
+    return [
+        int(kind["original_max_position_embeddings"])
+        for kind in kinds
+        if kind.get("rope_type") == "longrope"
+    ]
+
+
 class SlotModel:
     """Trunk, head and cache of a model; the trunk runs on new tokens only, the head where asked.
 
@@ -42,7 +57,7 @@ class SlotModel:
             raise ValueError(
                 f"{self._name} names no max_position_embeddings; use a decoder that does"
             )
-        self.context_limit = int(positions)
+        self.context_limit = min([int(positions), *_rotation_limits(config)])
         windowed = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if windowed else None
         self._layer_types = set(getattr(config, "layer_types", None) or ())
