@@ -139,3 +139,13 @@ def test_the_real_shop_is_evaluated(
     printed = " ".join(capsys.readouterr().out.split())
     assert table["panel"]["remarks"][0] in printed
     assert "per product: every product counts the same" in printed
+
+
+def test_a_table_that_cannot_be_written_is_a_line_of_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "table.json"
+    file.symlink_to(tmp_path / "nowhere" / "table.json")
+    words = ["--env.generated-games=12", "--env.evaluation-tasks=5", "--env.turn-limit=1"]
+    line = refused(capsys, "eval", *words, "--output", str(file))
+    assert f"--output {file} cannot be written" in line

@@ -3,6 +3,8 @@
 import math
 
 import pytest
+import torch
+from transformers import MambaConfig, MambaForCausalLM
 
 from rewardswap.plan.compute import forward_flops, informative_share, training_passes
 from rewardswap.plan.lengths import Lengths, TurnLength, rows_of_lengths
@@ -196,3 +198,12 @@ def test_room_in_the_cache_grows_by_halves() -> None:
 
 def test_a_tiny_share_never_rounds_to_nothing() -> None:
     assert math.isclose(informative_share(1e-3, 16), 1 - (1 - 1e-3) ** 16, rel_tol=1e-9)
+
+
+def test_a_model_that_is_no_decoder_of_the_kind_is_refused() -> None:
+    """Sizes are never guessed: what a configuration does not name is an error."""
+    settings = {"vocab_size": 30, "hidden_size": 16, "state_size": 4, "num_hidden_layers": 1}
+    with torch.device("meta"):
+        model = MambaForCausalLM(MambaConfig(**settings))
+    with pytest.raises(ValueError, match="MambaForCausalLM names no num_attention_heads"):
+        shape_of(model)

@@ -206,7 +206,11 @@ def evaluate(words: list[str], console: Console) -> None:
         evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
     console.print(evaluation_table(stage.model, evaluation))
     if run.output is not None:
-        run.output.write_text(json.dumps(evaluation.as_dict(), indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(evaluation.as_dict(), indent=2) + "\n"
+        try:
+            run.output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--output {run.output} cannot be written: {error}") from error
 
 
 def make_base_agent(words: list[str], console: Console) -> None:

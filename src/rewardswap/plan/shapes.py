@@ -168,20 +168,20 @@ def shape_of(model: Any) -> ModelShape:
     """
     config: Any = model.config.get_text_config()
     trunk: nn.Module = model.get_decoder()
+    for name in ("num_attention_heads", "intermediate_size", "max_position_embeddings"):
+        if getattr(config, name, None) is None:
+            raise ValueError(
+                f"{type(model).__name__} names no {name}; sizes are known for decoders such as "
+                "Llama, Qwen or Gemma"
+            )
     heads = int(config.num_attention_heads)
-    inner = getattr(config, "intermediate_size", None)
-    if inner is None:
-        raise ValueError(
-            f"{type(model).__name__} names no intermediate_size; sizes are known for decoders such "
-            "as Llama, Qwen or Gemma"
-        )
     return ModelShape(
         layers=int(config.num_hidden_layers),
         hidden=int(config.hidden_size),
         heads=heads,
         kv_heads=int(getattr(config, "num_key_value_heads", None) or heads),
         head_dim=int(getattr(config, "head_dim", None) or config.hidden_size // heads),
-        inner=int(inner),
+        inner=int(config.intermediate_size),
         vocabulary=int(config.vocab_size),
         positions=int(config.max_position_embeddings),
         parameters=sum(weight.numel() for weight in model.parameters()),
