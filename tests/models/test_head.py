@@ -146,3 +146,13 @@ def test_no_action_token_at_all_is_no_error() -> None:
     head, hidden, tokens = head_and_inputs()
     found = chosen_scores(head, hidden[:0], tokens[:0], 1.0)
     assert found.logprob.shape == found.entropy.shape == (0,)
+
+
+def test_rounded_logits_are_divided_by_the_temperature_in_float32() -> None:
+    """As an engine divides them: in bfloat16 the quotient would be off by 1 in 256."""
+    head, hidden, tokens = head_and_inputs()
+    head, hidden = head.bfloat16(), hidden.detach().bfloat16()
+    every = torch.log_softmax(head(hidden).detach().float() / 0.7, dim=-1)
+    expected = every.gather(1, tokens[:, None])[:, 0]
+    found = chosen_scores(head, hidden, tokens, 0.7).logprob.detach()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)

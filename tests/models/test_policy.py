@@ -1,12 +1,27 @@
 """Scores, steps, branch and restore of a policy."""
 
+from typing import Any
+
 import pytest
 import torch
+import transformers
 
-from made import made_group, small_policy
+from made import VOCABULARY, made_group, small_policy
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.policy import Policy, TokenScores
+
+SMALL: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "pad_token_id": 0,
+    "bos_token_id": None,
+    "eos_token_id": 1,
+}
 
 
 def labelled() -> Batch:
@@ -35,6 +50,22 @@ def test_scores_equal_a_plain_forward_pass() -> None:
             entropy = -(every[t - 1].exp() * every[t - 1]).sum()
             assert float(scores.entropy[b, t]) == pytest.approx(float(entropy), abs=1e-5)
     assert float(scores.logprob[~batch.action_mask].abs().sum()) == 0
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        transformers.Gemma2Config(final_logit_softcapping=30.0, head_dim=8, **SMALL),
+        transformers.GraniteConfig(logits_scaling=8.0, **SMALL),
+        transformers.CohereConfig(logit_scale=0.0625, **SMALL),
+    ],
+    ids=lambda config: config.model_type,
+)
+def test_a_model_that_does_more_to_logits_than_its_head_is_refused(config: Any) -> None:
+    """Also where its logits are still too small for a cap to show."""
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    with pytest.raises(ValueError, match="ForCausalLM gives other logits than its head"):
+        Policy(model, make_optimizer=lambda m: torch.optim.SGD(m.parameters(), lr=0.1))
 
 
 def test_padding_tokens_and_micro_batches_change_nothing() -> None:

@@ -1,5 +1,6 @@
 """The head over a few tokens at a time: log-probs and entropies without [tokens, vocabulary]."""
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -8,6 +9,38 @@ from torch import Tensor, nn
 
 HEAD_LOGITS = 2**25
 """Most logits that are held at once: 128 MiB of float32, 223 tokens at 150,000 words."""
+
+
+LOUD = 1000.0
+"""How much larger hidden states are in `prove_head`, so that a cap on logits shows (ours)."""
+
+
+@torch.no_grad()
+def prove_head(model: Any) -> None:
+    """Raise ValueError for a model that scales or caps the logits of its head.
+
+    The head alone would have other log-probs than the model that is sampled from.
+    """
+    heard: list[Tensor] = []
+
+    def louder(_: nn.Module, __: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state * LOUD
+        heard.append(output.last_hidden_state)
+        return output
+
+    tokens = torch.arange(1, 4, device=next(model.parameters()).device)[None]
+    hook = model.get_decoder().register_forward_hook(louder)
+    try:
+        said = model(tokens, use_cache=False).logits.float()
+    finally:
+        hook.remove()
+    expected = model.get_output_embeddings()(heard[0])
+    gap = float((said - expected.float()).abs().max() / expected.float().abs().max())
+    if not gap <= math.sqrt(torch.finfo(expected.dtype).eps):
+        raise ValueError(
+            f"{type(model).__name__} gives other logits than its head (relative gap {gap:.2g}): it "
+            "may scale or cap them; use a decoder such as Llama, Qwen or Gemma 3"
+        )
 
 
 class ChosenScores(NamedTuple):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rewardswap.models.adapter import adapter_off
 from rewardswap.models.batching import Batch
-from rewardswap.models.head import HEAD_LOGITS, chosen_scores
+from rewardswap.models.head import HEAD_LOGITS, chosen_scores, prove_head
 from rewardswap.models.learner import Learner, Metrics
 from rewardswap.models.packing import Layout
 
@@ -30,7 +30,7 @@ Loss = Callable[[TokenScores, Batch], tuple[Tensor, Metrics]]
 
 
 class Policy(Learner):
-    """The language model that acts."""
+    """The language model that acts; raises ValueError where its logits are not its head's."""
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Policy(Learner):
             gradient_checkpointing=gradient_checkpointing,
             packing=packing,
         )
+        prove_head(model)
         self.temperature = temperature
         self.head_logits = head_logits
 
