@@ -125,6 +125,8 @@ def test_names_and_keys_that_the_list_of_methods_does_not_know(
     assert "unknown key '--foo'" in refused(capsys, "methods", "gigpo", "--foo")
     assert "one method at a time" in refused(capsys, "methods", "gigpo", "ppo")
     assert "no further words" in refused(capsys, "recipes", "demo")
+    main(["recipes", "--help"])
+    assert "webshop-demo" in capsys.readouterr().out
 
 
 def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,6 +161,7 @@ def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]
         (["--seed=-1"], "seed must be at least 0"),
         (["--policy.action-tokens", "100000"], "set action_tokens lower"),
         (["--policy.top-p", "0.8"], "--policy.top-p is refused in training: a sampler that leaves"),
+        (["--top-p", "0.8"], "--top-p is refused in training"),
         (["--policy.min_p=0.1"], "ratio is not 1 on policy; `rewardswap eval` takes it"),
         (["--policy.temperature", "1e-40"], "policy.temperature must be at least 0.001"),
         (["--evaluation-temperature", "1e-40"], "evaluation_temperature must be at least 0.001"),

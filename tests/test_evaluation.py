@@ -7,7 +7,7 @@ import pytest
 from made import made_trajectory
 from rewardswap.evaluation import Evaluation, OriginTally, Panel, Tally, assert_disjoint
 from rewardswap.rollout.engine import SamplingParams
-from rewardswap.types import Task
+from rewardswap.types import Task, Turn
 
 TASKS = tuple(Task(name, family) for name, family in (("a", "x"), ("b", "x"), ("c", "y")))
 
@@ -121,3 +121,23 @@ def test_without_origins_nothing_is_said_of_them() -> None:
     assert Evaluation(scored, SamplingParams(), (won,), ()).is_scored
     assert evaluation.as_dict()["per_origin"] is None
     assert evaluation.as_dict()["task_score"] == 1.0
+
+
+def test_what_makes_numbers_say_little_is_said() -> None:
+    shape = made_trajectory("a", outcome=1.0)
+    good, odd = shape.turns
+
+    def warned(*turns: Turn, success: bool = True) -> tuple[str, ...]:
+        trajectory = replace(shape, turns=turns, success=success)
+        return Evaluation(Panel("s", TASKS[:1]), SamplingParams(), (trajectory,), ()).warnings
+
+    assert warned(good, good, odd) == ()
+    assert warned(good, good, replace(odd, valid=False, truncated=True)) == ()
+    assert "50% of the actions were not valid" in warned(good, replace(odd, valid=False))[0]
+    assert warned(replace(odd, truncated=True)) == (
+        "100% of the actions were cut at 24 tokens: raise action_tokens.",
+    )
+    assert warned(good, success=False) == (
+        "No task was won: the outcome alone gives nothing to learn from.",
+    )
+    assert len(warned(replace(odd, valid=False, truncated=True), success=False)) == 3

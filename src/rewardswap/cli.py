@@ -157,7 +157,11 @@ def _refuse_idle(run: Run, words: Sequence[str]) -> None:
 
 def _elsewhere() -> dict[str, str]:
     """Keys that are no settings here: why, or of which environment they are settings."""
-    known = {f"--policy.{name}": TRUNCATING for name in ("top-p", "top-k", "min-p")}
+    known = {
+        f"--{section}{name}": TRUNCATING
+        for section in ("", "policy.", "rollout.", "evaluation-")
+        for name in ("top-p", "top-k", "min-p")
+    }
     for name, kind in ENVIRONMENTS.items():
         for option in option_types(kind, "--env."):
             known[option] = f"is a setting of {name}; add --env {name}"
@@ -182,7 +186,7 @@ def evaluate(words: list[str], console: Console) -> None:
     start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
     run = parse(EvaluationRun, start, rest, "rewardswap eval", _elsewhere())
     refuse_named({"in an evaluation": ["env.train-split"], **_idle_in(run.env)}, rest)
-    from rewardswap.screen import evaluation_table, print_remarks
+    from rewardswap.screen import print_evaluation, print_remarks
     from rewardswap.stage import make_stage
 
     truncation: dict[str, Any] = {"top_p": run.top_p, "top_k": run.top_k, "min_p": run.min_p}
@@ -204,7 +208,7 @@ def evaluate(words: list[str], console: Console) -> None:
     print_remarks(console, stage.panel.remarks)
     with closing(stage):
         evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
-    console.print(evaluation_table(stage.model, evaluation))
+    print_evaluation(console, stage.model, evaluation)
     if run.output is not None:
         text = json.dumps(evaluation.as_dict(), indent=2) + "\n"
         try:
@@ -243,7 +247,7 @@ def methods(words: list[str], console: Console) -> None:
 
 def recipes(words: list[str], console: Console) -> None:
     """List the recipes."""
-    if words:
+    if words and words not in (["-h"], ["--help"]):
         raise UsageError(f"rewardswap recipes takes no further words, got {' '.join(words)}")
     for name, make in RECIPES.items():
         summary = (make.__doc__ or "").strip().splitlines()[0]

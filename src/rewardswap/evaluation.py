@@ -160,6 +160,28 @@ class Evaluation:
         """Whether the benchmark has a score of its own, or one differs from the outcome."""
         return self.panel.scored or any(t.task_score != t.outcome for t in self.trajectories)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes these numbers say little of how well the model plays, a sentence each.
+
+        The bounds of a half are ours.
+        """
+        turns = [turn for trajectory in self.trajectories for turn in trajectory.turns]
+        count, said = max(1, len(turns)), list[str]()
+        cut = sum(turn.truncated for turn in turns) / count
+        invalid = sum(not turn.valid for turn in turns) / count
+        if cut >= 0.5:
+            cap = self.sampling.max_tokens
+            said.append(f"{cut:.0%} of the actions were cut at {cap} tokens: raise action_tokens.")
+        if invalid >= 0.5:
+            said.append(
+                f"{invalid:.0%} of the actions were not valid: read some in the report; the model "
+                "may not know the form of actions, or need supervised lessons first."
+            )
+        if not any(trajectory.success for trajectory in self.trajectories):
+            said.append("No task was won: the outcome alone gives nothing to learn from.")
+        return tuple(said)
+
     def as_dict(self) -> dict[str, Any]:
         """The record that is written into the run folder."""
         total, origins = asdict(self.total), self.origins

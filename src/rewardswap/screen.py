@@ -77,7 +77,7 @@ class Screen:
     def evaluated(self, when: str, evaluation: Evaluation) -> None:
         """Print the table of success per kind of task."""
         self.close()
-        self.console.print(evaluation_table(f"held-out tasks {when} training", evaluation))
+        print_evaluation(self.console, f"held-out tasks {when} training", evaluation)
 
     def updated(self, metrics: Metrics, phase: Phase) -> None:
         """A line per update, and the bar."""
@@ -148,6 +148,13 @@ def _cells(metrics: Metrics, phase: Phase) -> list[str]:
 def _percent(tally: Tally) -> str:
     low, high = tally.interval
     return f"{tally.success:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def print_evaluation(console: Console, title: str, evaluation: Evaluation) -> None:
+    """The table, and what makes its numbers say little."""
+    console.print(evaluation_table(title, evaluation))
+    for warning in evaluation.warnings:
+        console.print(f"[yellow]warning:[/] {warning}", highlight=False)
 
 
 def print_remarks(console: Console, remarks: Iterable[str]) -> None:

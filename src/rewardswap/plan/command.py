@@ -168,7 +168,9 @@ def _verdicts(plan: Plan) -> list[str]:
     if plan.limit is None:
         lines.append(f"give --device-memory to hear what fits on {sizing.run.policy.device}")
     if plan.too_large:
-        lines.append("[bold red]it does not fit[/]: turn the first settings above that help")
+        lines.append(
+            "[bold red]it does not fit[/]: take a setting above whose row says fits, or several"
+        )
     elif plan.limit is not None:
         lines.append(f"[bold]it fits[/]: {size_of(memory.peak)} of {size_of(plan.limit)}")
     if sizing.lengths.longest_row > sizing.shape.positions:

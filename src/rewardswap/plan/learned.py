@@ -87,7 +87,8 @@ class Models:
         whole = Learned.of(model).bytes
         trunk = sum(weight.numel() for weight in model.get_decoder().parameters())
         if policy.lora_rank is not None:
-            add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
+            with torch.device("meta"):
+                add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
         algorithm = run.method.algorithm()
         learned = learns_reward(run)
         copied = learned or (algorithm.needs_reference and policy.lora_rank is None)
