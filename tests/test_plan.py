@@ -1,12 +1,16 @@
 """Formulas of a plan, by values worked out by hand."""
 
 import math
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 import torch
 from transformers import MambaConfig, MambaForCausalLM
 
+from rewardswap.configuration import PolicyConfig
 from rewardswap.plan.compute import forward_flops, informative_share, training_passes
+from rewardswap.plan.learned import Models
 from rewardswap.plan.lengths import Lengths, TurnLength, rows_of_lengths
 from rewardswap.plan.memory import (
     activation_bytes,
@@ -29,6 +33,7 @@ from rewardswap.plan.memory import (
     weight_bytes,
 )
 from rewardswap.plan.shapes import PUBLISHED, ModelShape, read_blueprint, shape_of
+from rewardswap.recipes import RECIPES
 
 SMALL = ModelShape(
     layers=2,
@@ -207,3 +212,11 @@ def test_a_model_that_is_no_decoder_of_the_kind_is_refused() -> None:
         model = MambaForCausalLM(MambaConfig(**settings))
     with pytest.raises(ValueError, match="MambaForCausalLM names no num_attention_heads"):
         shape_of(model)
+
+
+def test_an_adapter_is_planned_without_a_byte_of_it() -> None:
+    run = replace(RECIPES["demo-grpo"](), policy=PolicyConfig(lora_rank=4))
+    with patch.object(torch.nn.init, "kaiming_uniform_", autospec=True) as drawn:
+        Models.of(run, read_blueprint("Qwen2.5-7B-Instruct"))
+    assert drawn.call_count >= 7 * 28  # an adapter of each layer that has one
+    assert all(call.args[0].is_meta for call in drawn.call_args_list)

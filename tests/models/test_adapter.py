@@ -203,3 +203,11 @@ def test_settings_of_an_adapter_that_is_not_there_are_refused() -> None:
     with pytest.raises(ValueError, match="lora_rank"):
         PolicyConfig(lora_rank=0)
     assert PolicyConfig(lora_rank=4, lora_targets=("q_proj",)).lora_alpha == 32.0
+
+
+def test_an_adapter_that_was_off_is_on_again_behind_an_error() -> None:
+    policy, batch = trained(), collate([made_group()])
+    before = policy.score(batch).logprob
+    with pytest.raises(RuntimeError, match="in between"), adapter.adapter_off(policy.model):
+        raise RuntimeError("in between")
+    assert torch.equal(policy.score(batch).logprob, before)
