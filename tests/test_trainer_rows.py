@@ -45,7 +45,7 @@ def test_the_old_policys_log_probs_are_those_of_every_row_alone(company: str) ->
 
 def test_an_update_is_the_same_in_every_company() -> None:
     """Faults 22 and 26: the loss is decided on the whole batch, whatever is read at once."""
-    found, losses = [], []
+    found, losses, norms = [], [], []
     for company in COMPANIES:
         record = Record()
         algorithm = GRPO(kl_coefficient=0.1, entropy_coefficient=0.01).algorithm()
@@ -59,9 +59,12 @@ def test_an_update_is_the_same_in_every_company() -> None:
         trainer.update(trainer.collect("learn", 3, 8), OutcomeReward(), "learn")
         found.append(parameters(trainer))
         losses.append(record.metric("loss")[0])
+        norms.append(record.metric("gradient_norm")[0])
     for moved in found[1:]:
         torch.testing.assert_close(moved, found[0], atol=1e-5, rtol=0)
     assert losses == pytest.approx([losses[0]] * len(losses), abs=1e-5)
+    # AdamW moves as far by a gradient of another scale
+    assert norms == pytest.approx([norms[0]] * len(norms), rel=1e-4)
     assert float((found[0] - parameters(small_policy())).abs().max()) > 0.01
 
 

@@ -85,10 +85,10 @@ def test_the_turn_cap_is_never_a_success_and_an_illegal_action_counts() -> None:
 
 
 class HalfRoom(DoorRoom):
-    """A room whose every step claims half an outcome."""
+    """A room whose every step claims half an outcome and a score."""
 
     def step(self, action: str) -> Step:
-        return replace(super().step(action), outcome=0.5)
+        return replace(super().step(action), outcome=0.5, task_score=0.25)
 
 
 class Halves(Doors):
@@ -99,10 +99,10 @@ class Halves(Doors):
 
 def test_an_outcome_counts_only_where_the_environment_ends() -> None:
     played = run(ScriptedEngine(door, [END]), Halves(), turn_limit=2)
-    assert [(t.stop, t.outcome) for t in played.trajectories[::3]] == [
-        ("done", 0.5),
-        ("done", 0.5),
-        ("turn_limit", 0.0),
+    assert [(t.stop, t.outcome, t.task_score) for t in played.trajectories[::3]] == [
+        ("done", 0.5, 0.25),
+        ("done", 0.5, 0.25),
+        ("turn_limit", 0.0, 0.0),
     ]
 
 
