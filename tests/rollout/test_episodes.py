@@ -158,10 +158,14 @@ def test_a_cut_action_is_marked_and_its_end_token_stands_in_the_context() -> Non
     assert trajectory.final_context_ids[0] == END
 
 
+@pytest.mark.parametrize("slots", [None, 1])
 @pytest.mark.parametrize("where", ["reset", "step"])
-def test_an_environment_that_raises_costs_its_own_episodes_only(where: str) -> None:
+def test_an_environment_that_raises_costs_its_own_episodes_only(
+    where: str, slots: int | None
+) -> None:
+    """With one slot nothing is live behind a failure, and the rest still wait to be played."""
     world = Doors({"door-2": where})
-    played = run(ScriptedEngine(door, [END]), world)
+    played = run(ScriptedEngine(door, [END]), world, slots=slots)
     assert [t.task.id for t in played.trajectories] == ["door-1"] * 3 + ["door-3"] * 3
     assert [(f.task.id, f.index, f.owner) for f in played.failures] == [
         ("door-2", n, "environment") for n in range(3)
