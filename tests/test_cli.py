@@ -216,6 +216,7 @@ def test_evaluations_refuse_before_they_play(
 ) -> None:
     assert "temperature must be" in refused(capsys, "eval", "--temperature", "nan")
     assert "top_p must be above 0 and at most 1" in refused(capsys, "eval", "--top-p", "0")
+    assert "action_tokens must be at least 1, got 0" in refused(capsys, "eval", "--action-tokens=0")
     assert "no file in a folder" in refused(capsys, "eval", "--output", str(tmp_path))
 
 

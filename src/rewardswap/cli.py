@@ -15,6 +15,7 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
 
+from rewardswap.checks import at_least
 from rewardswap.configuration import Run, unknown
 from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
@@ -191,6 +192,9 @@ def evaluate(words: list[str], console: Console) -> None:
 
     truncation: dict[str, Any] = {"top_p": run.top_p, "top_k": run.top_k, "min_p": run.min_p}
     checked(lambda: SamplingParams(run.temperature, **truncation))
+    checked(
+        lambda: at_least(1, action_tokens=1 if run.action_tokens is None else run.action_tokens)
+    )
     if run.output is not None and (run.output.is_dir() or not run.output.parent.is_dir()):
         raise UsageError(f"--output {run.output} is no file in a folder that exists")
     stage = checked(
