@@ -32,7 +32,7 @@ WIDTH, WIDE, HEADS, LAYERS = 32, 64, 4, 2
 def small_gguf(path: Path, template: str | None = TEMPLATE) -> dict[str, np.ndarray]:
     """A Llama of two layers, some of its weights of four bits; the numbers that are in it."""
     merges = ["\u0120 \u0120", "a b"]
-    signs = ["<u>", "<s>", "<e>", *sorted(ByteLevel.alphabet()), "\u0120\u0120", "ab"]
+    signs = ["<|endoftext|>", "<s>", "<e>", *sorted(ByteLevel.alphabet()), "\u0120\u0120", "ab"]
     file = gguf.GGUFWriter(path, "llama")
     file.add_context_length(128)
     file.add_embedding_length(WIDTH)
