@@ -13,7 +13,7 @@ from rewardswap.loops.rspo import RewardSwap, rspo
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.batching import Batch
 from rewardswap.models.critic import Critic, ValueModel
-from rewardswap.models.learner import Metrics, Snapshot
+from rewardswap.models.learner import Learner, Metrics, Snapshot
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
@@ -23,6 +23,14 @@ from rewardswap.types import Group, Task, Trajectory
 
 TASKS = [Task(f"task-{n}", "family") for n in range(6)]
 SEED = 3
+
+
+class WholeLearner(Learner):
+    """A learner whose model is its trunk."""
+
+    @property
+    def trunk(self) -> torch.nn.Module:
+        return self.model
 
 
 class Record:

@@ -1,11 +1,9 @@
 """A run as one frozen value: every setting, its unit, its default, whose choice it is."""
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from rewardswap.algorithm import Algorithm
 from rewardswap.checks import at_least, positive
@@ -21,8 +19,6 @@ from rewardswap.models.optimizers import OptimizerName
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import LEAST_TEMPERATURE
-
-Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -269,28 +265,6 @@ class Run:
                 )
         elif swap.explorer_critic != "copy":
             raise ValueError(f"swap.explorer_critic does nothing in {name}: it has no critic")
-
-
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """One line that names the unknown thing, the nearest known one, and all of them."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    return f"unknown {what} {name!r}{hint} Known: {', '.join(names)}"
-
-
-def named(what: str, name: str, known: Mapping[str, Known]) -> Known:
-    """What a name stands for; ValueError names the nearest known one."""
-    if name not in known:
-        raise ValueError(unknown(what, name, known))
-    return known[name]
-
-
-def dotted(section: str, message: str, settings: Iterable[str]) -> str:
-    """What a section's check says, with its setting named from the top."""
-    first, _, rest = message.partition(" ")
-    name = first.strip("`")
-    return f"{section}.{name} {rest}" if name in settings else f"{section}: {message}"
 
 
 def _finite(settings: Any, where: str = "") -> None:

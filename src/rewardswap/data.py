@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.configuration import unknown
 from rewardswap.envs.webshop.files import NOUNS, Size, find_set, read_records
 from rewardswap.envs.webshop.nouns import MODEL, load_tagger, tag_nouns, write_nouns
 from rewardswap.envs.webshop.reading import read_products
 from rewardswap.envs.webshop.synthetic import write_catalogue
+from rewardswap.names import unknown
 from rewardswap.options import UsageError, parse
 
 USAGE = """\

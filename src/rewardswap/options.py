@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
-from rewardswap.configuration import dotted, unknown
+from rewardswap.names import dotted, unknown
 
 Settings = TypeVar("Settings")
 

@@ -10,11 +10,12 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
-from rewardswap.configuration import Run, dotted, named, unknown
+from rewardswap.configuration import Run
 from rewardswap.env_config import ENVIRONMENTS, environment_name
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.methods import METHODS, method_class, method_name
 from rewardswap.methods.base import Method
+from rewardswap.names import dotted, named, unknown
 
 Value = TypeVar("Value")
 

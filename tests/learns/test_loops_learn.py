@@ -1,7 +1,7 @@
 """Every loop learns a toy world from nothing on a CPU."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -12,24 +12,21 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from made import small_llama
-from rewardswap.envs.corridor import CorridorWorld
 from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import Batch, RewardSwap, rspo
 from rewardswap.methods import METHODS
 from rewardswap.models.critic import Critic, ValueModel
+from rewardswap.models.loading import LanguageModel
 from rewardswap.models.policy import Policy
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
-from rewardswap.rollout.context import ChatContext
-from rewardswap.rollout.engine import SamplingParams
-from rewardswap.rollout.episodes import EpisodeRequest, Played, play
-from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.trainer import Trainer
+from walking import WORLD, walking_trainer
 
-WORLD = CorridorWorld()
 WORDS = ["<end>", "<user>", "<agent>", "<unk>", "east", "west", "here", "room", "light", *"123456"]
 
 
@@ -54,22 +51,6 @@ def trainer_for(method: str) -> Trainer:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = LlamaForCausalLM(config).eval()
-    engine = HuggingFaceEngine(model, [0])
-    context = ChatContext(corridor_tokenizer(), "")
-
-    def played(
-        requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
-    ) -> Played:
-        return play(
-            requests,
-            WORLD,
-            engine,
-            context,
-            sampling=SamplingParams(max_tokens=2),
-            seed=seed,
-            policy_version=version,
-            turn_limit=WORLD.turn_limit,
-        )
 
     def optimizer(module: torch.nn.Module) -> torch.optim.Optimizer:
         return torch.optim.AdamW(module.parameters(), lr=0.006)
@@ -78,12 +59,10 @@ def trainer_for(method: str) -> Trainer:
     critic = None
     if algorithm.critic is not None:
         critic = Critic(ValueModel(model), make_optimizer=optimizer)
-    return Trainer(
+    return walking_trainer(
+        LanguageModel(model, corridor_tokenizer(), (0,)),
         policy=Policy(model, make_optimizer=optimizer),
-        play=played,
         algorithm=algorithm,
-        training_tasks=WORLD.tasks("train"),
-        seed=0,
         minibatches=2,
         critic=critic,
         reference=Policy(copy.deepcopy(model), make_optimizer=optimizer),

@@ -15,9 +15,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from made import made_group, small_llama, small_policy
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.host import host_copy
-from rewardswap.models.learner import Learner, Metrics
+from rewardswap.models.learner import Metrics
 from rewardswap.models.policy import Policy, TokenScores
-from training import same_snapshot
+from training import WholeLearner, same_snapshot
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_what_is_on_a_gpu_goes_to_pinned_memory_and_is_waited_for_once(events: l
 
 def test_a_branch_of_a_learner_on_a_gpu_takes_none_of_its_memory(events: list[Any]) -> None:
     with FakeTensorMode():
-        learner = Learner(
+        learner = WholeLearner(
             nn.ParameterList([torch.zeros(2, 3, device="cuda"), torch.zeros(2, device="cuda")]),
             make_optimizer=lambda m: torch.optim.AdamW(m.parameters()),
         )

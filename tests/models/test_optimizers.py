@@ -10,7 +10,7 @@ from torch import nn
 from rewardswap.models.batching import Batch
 from rewardswap.models.learner import Learner
 from rewardswap.models.optimizers import make_adamw
-from training import same_snapshot
+from training import WholeLearner, same_snapshot
 
 SETTINGS: Any = {"learning_rate": 0.01, "betas": (0.9, 0.95), "weight_decay": 0.1}
 INPUTS = torch.randn(4, 128, generator=torch.Generator().manual_seed(0))
@@ -20,7 +20,9 @@ def learner(name: Any) -> Learner:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Linear(128, 64)
-    return Learner(model, make_optimizer=lambda m: make_adamw(name, m.parameters(), **SETTINGS))
+    return WholeLearner(
+        model, make_optimizer=lambda m: make_adamw(name, m.parameters(), **SETTINGS)
+    )
 
 
 def step(trained: Learner) -> None:

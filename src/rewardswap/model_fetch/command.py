@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.configuration import unknown
 from rewardswap.model_fetch.sources import SOURCES
+from rewardswap.names import unknown
 from rewardswap.options import UsageError, checked, parse
 
 USAGE = """\

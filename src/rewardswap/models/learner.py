@@ -1,5 +1,6 @@
 """A model that learns by optimizer steps over micro-batches, and can be branched and restored."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ class Snapshot:
     random_state: Tensor
 
 
-class Learner:
+class Learner(ABC):
     """One model, its optimizer, and the count of its updates."""
 
     def __init__(
@@ -58,9 +59,9 @@ class Learner:
             prove_packing(self.trunk)
 
     @property
+    @abstractmethod
     def trunk(self) -> nn.Module:
         """The part of the model that reads tokens."""
-        raise NotImplementedError
 
     @property
     def device(self) -> torch.device:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from rewardswap.checks import at_least
-from rewardswap.rollout.episodes import CutActions
+from rewardswap.rollout.limits import CutActions, Limits
 
 LOCAL = "http://127.0.0.1:8000"
 """Where `vllm serve` listens unless told otherwise; nothing else than `url` leads elsewhere."""
@@ -67,8 +67,7 @@ class RolloutConfig:
             share = getattr(self, name)
             if share is not None and not 0 < share <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {share}")
-        if self.episode_seconds is not None and not self.episode_seconds > 0:
-            raise ValueError(f"episode_seconds must be above 0, got {self.episode_seconds}")
+        Limits(1, self.cut_actions, self.episode_seconds)
         for name, owner in OWNERS.items():
             if self.engine != owner and getattr(self, name) != getattr(type(self), name):
                 raise ValueError(f"{name} does nothing at engine {self.engine}")

@@ -6,11 +6,11 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from rewardswap.envs.base import Environment, Observation, Step, World
 from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
 from rewardswap.rollout.formats import Reading
+from rewardswap.rollout.limits import CutActions, Limits
 from rewardswap.rollout.prompting import Context, Conversation
 from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
 
@@ -34,25 +34,6 @@ COUNTERS = (
     "unsent_actions",
     "failed_episodes",
 )
-
-
-CutActions = Literal["sent", "end"]
-"""Whether an action that the token cap cut is sent as it is, or ends the episode unsent."""
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """Where an episode is cut off."""
-
-    turns: int
-    cut_actions: CutActions
-    seconds: float | None
-
-    def __post_init__(self) -> None:
-        if self.turns < 1:
-            raise ValueError(f"turn_limit must be at least 1, got {self.turns}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"episode_seconds must be above 0, got {self.seconds}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +103,7 @@ def play(
         raise ValueError("two requests name the same episode; give them different indices")
     if slots is not None and slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
-    limits = _Limits(turn_limit, cut_actions, episode_seconds)
+    limits = Limits(turn_limit, cut_actions, episode_seconds)
     party = _Party(world, engine, context, sampling, (seed, policy_version), limits)
     waiting = deque(enumerate(requests))
     limit = len(requests) if slots is None else slots
@@ -154,7 +135,7 @@ class _Party:
         context: Context,
         sampling: SamplingParams,
         stream: tuple[int, int],
-        limits: _Limits,
+        limits: Limits,
     ) -> None:
         self.world, self.engine, self.context = world, engine, context
         self.sampling, self.stream, self.limits = sampling, stream, limits

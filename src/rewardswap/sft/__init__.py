@@ -1,6 +1,6 @@
 """The supervised stage that makes the small base agents."""
 
-from rewardswap.configuration import named
+from rewardswap.names import named
 from rewardswap.sft.alfworld import AlfworldLessons
 from rewardswap.sft.lessons import Lessons
 from rewardswap.sft.training import BaseAgentConfig, run, train_base_agent

@@ -1,0 +1,36 @@
+"""Options of the command that depend on the environment, and keys that are no settings."""
+
+from collections.abc import Sequence
+
+from rewardswap.env_config import ENVIRONMENTS
+from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.options import Choice, option_types
+from rewardswap.settings import named_environment
+
+ENVIRONMENT = Choice("env", named_environment, f"the environments are {', '.join(ENVIRONMENTS)}")
+
+TRUNCATING = (
+    "is refused in training: a sampler that leaves tokens out draws from another distribution than "
+    "the policy's, and the ratio is not 1 on policy; `rewardswap eval` takes it"
+)
+
+
+def elsewhere() -> dict[str, str]:
+    """Keys that are no settings here: why, or of which environment they are settings."""
+    known = {
+        f"--{section}{name}": TRUNCATING
+        for section in ("", "policy.", "rollout.", "evaluation-")
+        for name in ("top-p", "top-k", "min-p")
+    }
+    for name, kind in ENVIRONMENTS.items():
+        for option in option_types(kind, "--env."):
+            known[option] = f"is a setting of {name}; add --env {name}"
+    return known
+
+
+def idle_in(env: EnvironmentConfig) -> dict[str, Sequence[str]]:
+    """Settings of an environment that do nothing, as the command line has them."""
+    return {
+        reason: [f"env.{name.replace('_', '-')}" for name in names]
+        for reason, names in env.idle().items()
+    }

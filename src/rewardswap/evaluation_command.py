@@ -1,0 +1,87 @@
+"""The command `rewardswap eval`."""
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from rewardswap.checks import at_least
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
+from rewardswap.evaluation import Evaluation
+from rewardswap.options import UsageError, checked, parse, refuse_named, with_choices
+from rewardswap.rollout.config import RolloutConfig
+from rewardswap.rollout.engine import SamplingParams
+
+
+@dataclass(frozen=True)
+class EvaluationRun:
+    """One evaluation of one model on one panel."""
+
+    model: str | None = None
+    """A folder of a Hugging Face causal LM, such as a run's checkpoint folder, or a name of
+    `rewardswap model list`; none: the small agent that ships for the environment."""
+    chat_template: Path | None = None
+    """File of a Jinja chat template that takes the place of the model folder's; none: the
+    folder's."""
+    seed: int = 0
+    """Seed of every sampled token."""
+    temperature: float = 1.0
+    """Sampling temperature; 0 is greedy."""
+    top_p: float = 1.0
+    """Only the most probable tokens whose probabilities add up to this; 1: all."""
+    top_k: int = 0
+    """Only this many most probable tokens; 0: all."""
+    min_p: float = 0.0
+    """Only tokens that have at least this share of the most probable one's probability; 0: all."""
+    action_tokens: int | None = None
+    """Most tokens of one action; none: what the model's generation_config.json says, else 512."""
+    device: str = "cpu"
+    """Torch device of the model."""
+    output: Path | None = None
+    """File for the table as JSON; none: the screen only."""
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    env: EnvironmentConfig = field(default_factory=Alfworld)
+
+
+def evaluate(words: list[str], console: Console) -> None:
+    """Evaluate a model on a fixed panel of tasks."""
+    start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
+    run = parse(EvaluationRun, start, rest, "rewardswap eval", elsewhere())
+    refuse_named({"in an evaluation": ["env.train-split"], **idle_in(run.env)}, rest)
+    from rewardswap.screen import print_evaluation, print_remarks
+    from rewardswap.stage import make_stage
+
+    truncation: dict[str, Any] = {"top_p": run.top_p, "top_k": run.top_k, "min_p": run.min_p}
+    checked(lambda: SamplingParams(run.temperature, **truncation))
+    checked(
+        lambda: at_least(1, action_tokens=1 if run.action_tokens is None else run.action_tokens)
+    )
+    if run.output is not None and (run.output.is_dir() or not run.output.parent.is_dir()):
+        raise UsageError(f"--output {run.output} is no file in a folder that exists")
+    stage = checked(
+        lambda: make_stage(
+            run.env,
+            run.model,
+            device=run.device,
+            temperature=1.0,
+            action_tokens=run.action_tokens,
+            rollout=run.rollout,
+            chat_template=run.chat_template,
+        )
+    )
+    stage = replace(stage, sampling=replace(stage.sampling, **truncation))
+    print_remarks(console, stage.panel.remarks)
+    with closing(stage):
+        evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
+    print_evaluation(console, stage.model, evaluation)
+    if run.output is not None:
+        text = json.dumps(evaluation.as_dict(), indent=2) + "\n"
+        try:
+            run.output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--output {run.output} cannot be written: {error}") from error
