@@ -26,8 +26,8 @@ class PolicyConfig:
     """The language model and how it is optimized."""
 
     model: str | None = None
-    """Folder of a Hugging Face causal LM; none: the small agent that ships with the package for
-    the environment."""
+    """Folder of a Hugging Face causal LM, or a name of `rewardswap model list`; none: the small
+    agent that ships with the package for the environment."""
     chat_template: Path | None = None
     """File of a Jinja chat template that takes the place of the model folder's, in the checkpoint
     too; none: the folder's."""

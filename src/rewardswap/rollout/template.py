@@ -55,7 +55,10 @@ class ChatTemplate:
         try:
             return self._apply(messages)
         except TemplateError as error:
-            reason = f"the chat template of {self.name!r} cannot be used: {error}"
+            reason = (
+                f"the chat template of {self.name!r}, or the one given in its place, cannot be "
+                f"used: {error}"
+            )
             raise ValueError(reason) from error
 
     def tokens(self, text: str) -> IntArray:
