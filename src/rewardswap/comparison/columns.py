@@ -1,0 +1,66 @@
+"""The columns of metrics.jsonl that a result keeps, few enough to stay a line of some kilobytes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+DIGITS = 5
+"""Significant digits of a kept number."""
+
+LEARN = (
+    "update",
+    "environment_steps",
+    "generated_tokens",
+    "seconds",
+    "success",
+    "effective_sample_size",
+    "entropy",
+    "clip_low_share",
+    "clip_high_share",
+)
+"""Of the agent's updates."""
+EXPLORE = ("update", "environment_steps", "success", "entropy")
+"""Of the explorer's updates."""
+LOOP = ("update", "explorer_kl", "replay_success_share")
+"""Of the rows that close an exploration."""
+OUTCOME = "outcome_reward_mean"
+
+
+def curves(metrics: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
+    """Columns by phase: learn and explore, and loop for what is known once in an exploration.
+
+    A column that no row of a phase has is left out; a value that is missing or not finite is None.
+    The dense reward of any name, in reward a trajectory, is the column `dense`.
+    """
+    rows = list(metrics)
+    of = {phase: [row for row in rows if row["phase"] == phase] for phase in ("learn", "explore")}
+    return {
+        "learn": _columns(of["learn"], LEARN),
+        "explore": _columns(of["explore"], EXPLORE),
+        "loop": _columns([row for row in rows if "explorer_kl" in row], LOOP),
+    }
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
+    dense = {key for row in rows for key in row if key.endswith("_reward_mean") and key != OUTCOME}
+    if len(dense) > 1:
+        raise ValueError(
+            f"metrics.jsonl has more than one dense reward: {', '.join(sorted(dense))}"
+        )
+    kept = [(name, name) for name in names] + [("dense", name) for name in dense]
+    return {
+        short: [rounded(row.get(name)) for row in rows]
+        for short, name in kept
+        if any(name in row for row in rows)
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to 5 significant digits, counts as they are, None where not finite; in tables too."""
+    if isinstance(value, Mapping):
+        return {name: rounded(part) for name, part in value.items()}
+    if not isinstance(value, float):
+        return value
+    if not isfinite(value):
+        return None
+    return int(value) if value.is_integer() else float(f"{value:.{DIGITS}g}")
