@@ -43,7 +43,7 @@ class RunFolder:
         self.write(
             "environment.json",
             {
-                "commit": _commit(),
+                "commit": commit(),
                 "versions": {
                     "python": platform.python_version(),
                     **{name: version(name) for name in RECORDED_VERSIONS},
@@ -132,7 +132,7 @@ def trajectory_record(
     }
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit of the source tree, with a mark if it has changes; none outside a checkout."""
     here = Path(__file__).parent
     try:
