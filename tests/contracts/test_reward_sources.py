@@ -9,6 +9,7 @@ import torch
 from made import made_trajectory, small_llama
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.config import PRESETS
+from rewardswap.rewards.novelty import NoveltyReward
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.rule import ProgressReward
@@ -25,6 +26,7 @@ def fitted(preset: str) -> ProcessRewardModel:
 SOURCES: dict[str, Callable[[], RewardSource]] = {
     "outcome": OutcomeReward,
     "progress": ProgressReward,
+    "novelty": NoveltyReward,
     "process, action": lambda: fitted("action"),
     "process, after_observation": lambda: fitted("after_observation"),
 }
