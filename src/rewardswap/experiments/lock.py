@@ -1,6 +1,5 @@
 """One runner for a folder, as long as it or a run that it started lives."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ def locked(folder: Path) -> Iterator[int]:
     So a runner that is killed leaves the folder held until the runs that it left behind end.
     Raises ValueError, naming the process, if somebody else holds it.
     """
+    import fcntl  # not there on Windows, where the other commands work
+
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
