@@ -17,6 +17,7 @@ from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
 from rewardswap.evaluation_command import evaluate
+from rewardswap.experiments.command import experiment
 from rewardswap.methods.cards import card, listing, page
 from rewardswap.model_fetch.command import model
 from rewardswap.names import unknown
@@ -169,6 +170,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "train": train,
     "plan": plan,
     "eval": evaluate,
+    "experiment": experiment,
     "demo": demo,
     "sft": make_base_agent,
     "data": data,
