@@ -22,7 +22,17 @@ FORMAT = 1
 """Number of the format that this version writes and reads."""
 IDENTITY = ("format", "experiment", "arm", "baseline", "seed")
 MADE_BY = ("commit", "versions", "machine", "command", "settings", "settings_changed", "mixed")
-MEASURES = ("panel", "temperature", "counters", "phases", "before", "after", "tasks", "curve")
+MEASURES = (
+    "panel",
+    "temperature",
+    "budget",
+    "counters",
+    "phases",
+    "before",
+    "after",
+    "tasks",
+    "curve",
+)
 KEYS = frozenset((*IDENTITY, *MADE_BY, *MEASURES))
 """What every result has."""
 COUNTERS = (
@@ -81,6 +91,7 @@ def result_of(
         "settings_changed": settings_changed(config),
         "panel": {name: panel[name] for name in ("split", "hash", "tasks")},
         "temperature": after["temperature"],
+        "budget": {"amount": config["budget"], "unit": config["budget_unit"]},
         "counters": {name: rounded(summary[name]) for name in COUNTERS},
         "phases": rounded(summary.get("phases", {})),
         "before": _measured(before),
