@@ -93,22 +93,6 @@ def test_another_backbone_is_refused(backbone, revealing, tmp_path) -> None:
         ProcessRewardModel.from_pretrained(tmp_path, backbone)
 
 
-def test_noise_has_its_size_and_belongs_to_the_episode(backbone, revealing) -> None:
-    model = ProcessRewardModel(backbone, QUICK)
-    model.fit(revealing)
-    noisy = ProcessRewardModel(backbone, replace(QUICK, noise=0.3))
-    noisy.head = model.head
-    group = first_group(revealing)
-    noise = noisy.score(group) - model.score(group)
-    assert (noise[~group.turn_mask] == 0).all()
-    drawn = noise[group.turn_mask]
-    # 8 x about 8 draws: standard error of the deviation about .3 / sqrt(2 * 64) = .027
-    assert drawn.std().item() == pytest.approx(0.3, abs=0.1)
-    assert len(set(drawn.tolist())) == len(drawn)
-    backwards = noisy.score(replace(group, trajectories=group.trajectories[::-1]))
-    torch.testing.assert_close(backwards.flip(0), noisy.score(group), atol=1e-5, rtol=0)
-
-
 def test_a_model_without_a_head_says_so(backbone, revealing, tmp_path) -> None:
     model = ProcessRewardModel(backbone, OURS)
     with pytest.raises(ValueError, match="call `fit`"):

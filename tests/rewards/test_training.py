@@ -6,49 +6,15 @@ import torch
 from rewardswap.rewards import training
 from rewardswap.rewards.config import PRESETS, ProcessRewardConfig
 from rewardswap.rewards.features import TurnFeatures
+from rewardswap.rewards.losses import fit_loss
 from rewardswap.rewards.training import (
-    RewardHead,
     Split,
     balance_weights,
     fit_head,
     padded,
-    prefix_loss,
     split_by_task,
     target_of,
-    total_loss,
 )
-
-REWARD = torch.tensor([[0.5, 0.25], [0.5, 0.0]])
-MASK = torch.tensor([[True, True], [True, False]])
-TARGET = torch.tensor([1.0, 0.0])
-
-
-def test_total_loss_by_hand() -> None:
-    # ((.75 - 1)^2 + (.5 - 0)^2) / 2 = (.0625 + .25) / 2
-    assert total_loss(REWARD, TARGET, torch.ones(2)).item() == 0.15625
-    # weights 3 and 1: (.1875 + .25) / 4
-    assert total_loss(REWARD, TARGET, torch.tensor([3.0, 1.0])).item() == 0.109375
-
-
-def test_prefix_loss_by_hand() -> None:
-    # prefixes .5 -> 1, .75 -> 1, .5 -> 0: (.25 + .0625 + .25) / 3
-    assert prefix_loss(REWARD, MASK, TARGET, torch.ones(2)).item() == 0.1875
-    # weights 1 and 2: (.25 + .0625 + 2 * .25) / 4
-    assert prefix_loss(REWARD, MASK, TARGET, torch.tensor([1.0, 2.0])).item() == 0.203125
-
-
-def test_prefix_loss_ignores_padding() -> None:
-    wide = torch.cat([REWARD, torch.zeros(2, 3)], dim=1)
-    mask = torch.cat([MASK, torch.zeros(2, 3).bool()], dim=1)
-    weight = torch.tensor([1.0, 2.0])
-    narrow = prefix_loss(REWARD, MASK, TARGET, weight)
-    assert prefix_loss(wide, mask, TARGET, weight).item() == narrow.item()
-
-
-def test_both_losses_agree_on_single_turns() -> None:
-    reward, weight = torch.tensor([[0.3], [-0.2]]), torch.tensor([1.0, 2.0])
-    total = total_loss(reward, TARGET, weight)
-    assert prefix_loss(reward, torch.ones(2, 1).bool(), TARGET, weight).item() == total.item()
 
 
 def test_padded_puts_turns_in_rows() -> None:
@@ -115,11 +81,11 @@ def test_a_head_is_fitted_to_scores_without_any_success(make, loss_on: str) -> N
 def test_graded_targets_weigh_as_mixtures_in_the_fit(make, monkeypatch) -> None:
     seen: list[list[float]] = []
 
-    def watched(reward, target, weight):
+    def watched(output, lengths, target, weight, task, config):
         seen.append(weight.tolist())
-        return total_loss(reward, target, weight)
+        return fit_loss(output, lengths, target, weight, task, config)
 
-    monkeypatch.setattr(training, "total_loss", watched)
+    monkeypatch.setattr(training, "fit_loss", watched)
     scores = [0.0, 0.5, 1.0]
     episodes = [
         replace(make([5, 5], task=f"task-{n}"), task_score=score) for n, score in enumerate(scores)
@@ -157,19 +123,56 @@ def test_three_tasks_are_the_fewest(make) -> None:
         split_by_task([make([5, 5], task=name) for name in "aba"], ProcessRewardConfig())
 
 
-def test_head_standardises_and_stays_inside_one() -> None:
-    head = RewardHead(2, 4)
-    values = torch.tensor([[100.0, 7.0], [300.0, 7.0]])
-    head.standardize_by(values)
-    assert head.mean.tolist() == [200.0, 7.0]
-    assert head.deviation.tolist() == [100.0, 1.0]
-    assert (head(values).abs() < 1).all()
+def test_a_positive_weight_multiplies_what_balance_gives() -> None:
+    targets, lengths = [1.0, 0.0, 0.0, 0.0], [2, 3, 3, 4]
+    # balanced 4/2 and 4/6, and the success three times that; unbalanced 1 and 1
+    heavy = replace(PRESETS["action"], positive_weight=3.0)
+    assert balance_weights(targets, lengths, heavy) == (6.0, 4 / 6)
+    off = replace(heavy, balance="none")
+    assert balance_weights(targets, lengths, off) == (3.0, 1.0)
+
+
+def test_pairs_are_drawn_in_whole_tasks(make, monkeypatch) -> None:
+    seen: list[list[int]] = []
+
+    def watched(output, lengths, target, weight, task, config):
+        seen.append(task.tolist())
+        return fit_loss(output, lengths, target, weight, task, config)
+
+    monkeypatch.setattr(training, "fit_loss", watched)
+    episodes = [make([5, 5], task=f"task-{n % 6}", index=n, success=n % 4 == 0) for n in range(18)]
+    values = torch.arange(18.0)[:, None]
+    config = replace(ProcessRewardConfig(), loss="pairwise", batch_size=4, epochs=2, patience=2)
+    split = Split(training=tuple(range(18)), validation=tuple(range(18)), held_out=())
+    fit_head(episodes, TurnFeatures(values, (1,) * 18), split, config)
+    # three siblings each: two tasks reach a batch of 4, so three batches, then all for validation
+    assert [len(batch) for batch in seen] == [6, 6, 6, 18] * 2
+    for batch in seen:
+        assert all(batch.count(number) == 3 for number in batch)
+    assert sorted(n for batch in seen[:3] for n in batch) == sorted(list(range(6)) * 3)
+    assert seen[:3] != seen[4:7]
+
+
+def test_pairs_need_both_kinds_for_early_stopping(make) -> None:
+    episodes = [make([5, 5], task=f"task-{n}", success=n == 0) for n in range(4)]
+    features = TurnFeatures(torch.arange(4.0)[:, None], (1,) * 4)
+    split = Split(training=(0, 1), validation=(2, 3), held_out=())
+    with pytest.raises(ValueError, match="2 trajectories kept for early stopping have one outcome"):
+        fit_head(episodes, features, split, replace(ProcessRewardConfig(), loss="margin"))
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("epochs", 0), ("noise", -0.1), ("learning_rate", 0.0), ("held_out_share", 0.9)],
+    [
+        ("epochs", 0),
+        ("weight_decay", -0.1),
+        ("learning_rate", 0.0),
+        ("held_out_share", 0.9),
+        ("positive_weight", 0.0),
+        ("positive_weight", float("nan")),
+        ("backbone", ""),
+    ],
 )
-def test_settings_that_cannot_work_are_refused(field: str, value: float) -> None:
+def test_settings_that_cannot_work_are_refused(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
         replace(ProcessRewardConfig(), **{field: value})

@@ -53,6 +53,7 @@ def process_reward_quality(quality: Json | None) -> ProcessRewardQuality | None:
         )
     total, length_only = number(quality.get("auc_total")), number(quality.get("auc_length_only"))
     shown = {"auc_total", "auc_within_task", "auc_length_only", "turns", "warning"}
+    shown |= {"calibration", "families", "probes"}  # tables of `prm eval`
     return ProcessRewardQuality(
         auc_total=total,
         auc_within_task=number(quality.get("auc_within_task")),

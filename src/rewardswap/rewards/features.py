@@ -7,6 +7,7 @@ import copy
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.batching import rows_of
+from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.types import IntArray, Trajectory
 
@@ -70,27 +72,64 @@ def fingerprint(backbone: nn.Module) -> str:
 
 
 def turn_features(
-    trajectories: Sequence[Trajectory], backbone: nn.Module, config: ProcessRewardConfig
+    trajectories: Sequence[Trajectory],
+    backbone: nn.Module,
+    config: ProcessRewardConfig,
+    *,
+    cache: FeatureCache | None = None,
+    backbone_sha256: str | None = None,
 ) -> TurnFeatures:
     """Hidden states of every turn, read where `config.features` says, on the CPU.
 
     Rows are padded on the right, where a causal model cannot see; batches hold rows of like length
-    within `config.tokens_per_batch`. Raises ValueError naming the task when a feature is not
-    finite.
+    within `config.tokens_per_batch`. With a `cache` the same bits come from disk where they are
+    there; `backbone_sha256` is the backbone's `fingerprint`, computed where it is not given. Raises
+    ValueError naming the task when a feature is not finite.
     """
     lengths = tuple(len(trajectory.turns) for trajectory in trajectories)
     if not lengths:
         raise ValueError("no trajectories to read features from")
     read: list[Tensor] = []
     order: list[Tensor] = []
+    model = _model_key(backbone, config, backbone_sha256) if cache is not None else ""
     for batch in _batches(list(_readings(trajectories, config)), config.tokens_per_batch):
-        rows, positions, turns = _places(batch)
-        hidden = _hidden_states(batch, backbone, config)
-        read.append(torch.cat([layer[rows, positions] for layer in hidden], dim=-1).cpu())
-        order.append(turns)
+        compute = partial(_features, batch, backbone, config)
+        read.append(
+            compute() if cache is None else cache.read_or_compute(_key(model, batch), compute)
+        )
+        order.append(torch.tensor([turn for reading in batch for turn, _ in reading.places]))
     values = torch.cat(read)[torch.cat(order).argsort()]
     _refuse_not_finite(values, trajectories)
     return TurnFeatures(values, lengths)
+
+
+def _features(
+    batch: Sequence[_Reading], backbone: nn.Module, config: ProcessRewardConfig
+) -> Float[Tensor, "S F"]:
+    """Features of the turns of a batch, row after row."""
+    places = [(b, place) for b, reading in enumerate(batch) for _, place in reading.places]
+    rows, positions = torch.tensor(places, dtype=torch.int64).unbind(dim=1)
+    hidden = _hidden_states(batch, backbone, config)
+    return torch.cat([layer[rows, positions] for layer in hidden], dim=-1).cpu()
+
+
+def _model_key(backbone: nn.Module, config: ProcessRewardConfig, sha256: str | None) -> str:
+    """What decides features besides tokens: the backbone, what is read of it, what computes it."""
+    known: Any = getattr(backbone, "config", None)
+    layout = known.to_json_string() if hasattr(known, "to_json_string") else type(backbone).__name__
+    device = next(backbone.parameters()).device.type
+    machine = f"{device} torch {torch.__version__} threads {torch.get_num_threads()}"
+    return f"{sha256 or fingerprint(backbone)} {layout} {config.layers} {machine}"
+
+
+def _key(model: str, batch: Sequence[_Reading]) -> str:
+    """sha256 of the model's key, the token ids of a batch, and the places that are read."""
+    digest = hashlib.sha256(model.encode())
+    for reading in batch:
+        places = [place for _, place in reading.places]
+        digest.update(f"\n{places} of {len(reading.tokens)} ".encode())
+        digest.update(reading.tokens.astype(np.int64).tobytes())
+    return digest.hexdigest()
 
 
 def _readings(
@@ -124,12 +163,6 @@ def _batches(readings: Sequence[_Reading], tokens: int) -> Iterator[list[_Readin
             batch = []
         batch.append(reading)
     yield batch
-
-
-def _places(batch: Sequence[_Reading]) -> tuple[Tensor, Tensor, Tensor]:
-    flat = [(b, position, turn) for b, row in enumerate(batch) for turn, position in row.places]
-    rows, positions, turns = torch.tensor(flat, dtype=torch.int64).unbind(dim=1)
-    return rows, positions, turns
 
 
 @torch.no_grad()

@@ -1,45 +1,56 @@
 """The dense process reward model: frozen language model, MLP, tanh; one reward per turn.
 
-Paper: arXiv:2607.04713, Eq. 5-7, the preset `action`. Ours: the preset `after_observation`.
+Paper: arXiv:2607.04713, Eq. 5-7, the preset `action`. Ours: the preset `after_observation`, and
+every other head, aggregation and loss.
 """
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from rewardswap.rewards.backbone import make_backbone
+from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import ProcessRewardConfig
-from rewardswap.rewards.features import TurnFeatures, fingerprint, freeze, turn_features
+from rewardswap.rewards.features import TurnFeatures, fingerprint, turn_features
+from rewardswap.rewards.heads import RewardHead, turn_rewards
+from rewardswap.rewards.online import Collected, Refit, refit
 from rewardswap.rewards.quality import ProcessRewardQuality, judge
-from rewardswap.rewards.training import FitHistory, RewardHead, fit_head, padded, split_by_task
+from rewardswap.rewards.saving import SavedHead, read_head, write_head
+from rewardswap.rewards.training import FitHistory, Split, fit_head, padded, split_by_task
 from rewardswap.types import Group, Trajectory
-
-WEIGHTS = "process_reward.safetensors"
-SETTINGS = "process_reward.json"
 
 
 class ProcessRewardModel:
-    """A learned reward source: r_t = tanh(MLP(h_t)), with sum_t r_t fitted to the outcome.
+    """A learned reward source: what each turn changes in R_hat, which is fitted to the outcome.
 
-    The backbone belongs to the model from then on: it is cast to float32 and frozen. Give it
-    `frozen_copy(policy_model)`, not the model that is being trained.
+    `backbone` is the start policy. Where `config.backbone` is `policy` it belongs to the model from
+    then on: it is cast to float32 and frozen, so give `frozen_copy(policy_model)`, not the model
+    that is being trained. Where it names another model, that one is loaded onto the same device and
+    reads the trajectories' text. Hidden states are kept in `cache`, if there is one.
     """
 
     name = "process"
 
-    def __init__(self, backbone: nn.Module, config: ProcessRewardConfig) -> None:
-        self.backbone = freeze(backbone)
+    def __init__(
+        self,
+        backbone: nn.Module,
+        config: ProcessRewardConfig,
+        cache: FeatureCache | None = None,
+    ) -> None:
+        self._reader = make_backbone(config.backbone, backbone)
+        self.backbone = self._reader.model
         self.config = config
+        self.cache = cache
         self.fingerprint = fingerprint(self.backbone)
         self.head: RewardHead | None = None
         self.history: FitHistory | None = None
+        self.collected = Collected()
+        """What the head was fitted on, for `refit`."""
+        self.version = 0
+        """How many refits were accepted."""
 
     def fit(self, trajectories: Sequence[Trajectory]) -> ProcessRewardQuality:
         """Fit the head and say how good it is on the tasks held out from it.
@@ -47,76 +58,87 @@ class ProcessRewardModel:
         Tasks are split in three by seed and task id: training, early stopping, quality. Raises
         ValueError with fewer than three tasks, or when the training part has one target only.
         """
-        features = turn_features(trajectories, self.backbone, self.config)
+        features = self.features(trajectories)
         split = split_by_task(trajectories, self.config)
         self.head, self.history = fit_head(trajectories, features, split, self.config)
-        held_out = [trajectories[n] for n in split.held_out]
+        self.collected = Collected.first(trajectories, split)
+        return self.judged(self.head, trajectories, features, split)
+
+    def refit(self, trajectories: Sequence[Trajectory]) -> Refit:
+        """Fit anew on these and all earlier trajectories; keep the result if it is no worse."""
+        return refit(self, trajectories)
+
+    def features(self, trajectories: Sequence[Trajectory]) -> TurnFeatures:
+        """What the backbone says of each turn."""
+        return turn_features(
+            self._reader.readable(trajectories),
+            self.backbone,
+            self.config,
+            cache=self.cache,
+            backbone_sha256=self.fingerprint,
+        )
+
+    def judged(
+        self,
+        head: RewardHead,
+        trajectories: Sequence[Trajectory],
+        features: TurnFeatures,
+        split: Split,
+    ) -> ProcessRewardQuality:
+        """Quality of a head on the held-out part of trajectories that have these features."""
+        rewards = self._rewards(head, features.of(split.held_out))
         return judge(
-            held_out,
-            [row.tolist() for row in self._rewards(features.of(split.held_out))],
+            [trajectories[n] for n in split.held_out],
+            [row.tolist() for row in rewards],
             trained_on_trajectories=len(split.training),
             validation_trajectories=len(split.validation),
         )
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Float[Tensor, "_"]]:
-        """Reward of each turn of each trajectory, without noise."""
-        return self._rewards(turn_features(trajectories, self.backbone, self.config))
+        """Reward of each turn of each trajectory; each row sums to R_hat."""
+        return self._rewards(self._fitted_head(), self.features(trajectories))
 
     def score(self, group: Group) -> Float[Tensor, "N K"]:
-        """Reward of every turn, 0 where a trajectory has none, with `config.noise` if any.
-
-        The noise of a turn belongs to (seed, policy version, task, episode, turn), so it does not
-        depend on which siblings are scored together.
-        """
+        """Reward of every turn, 0 where a trajectory has none."""
         rows = self.rewards(group.trajectories)
-        if self.config.noise:
-            rows = [
-                row + self.config.noise * _standard_normal(trajectory, self.config.seed)
-                for row, trajectory in zip(rows, group.trajectories, strict=True)
-            ]
         return padded(torch.cat(rows), [len(row) for row in rows])
 
-    @torch.no_grad()
-    def _rewards(self, features: TurnFeatures) -> list[Tensor]:
+    def _fitted_head(self) -> RewardHead:
         if self.head is None:
             raise ValueError(
                 "this process reward model has no head yet; call `fit` or use `from_pretrained`"
             )
-        return list(torch.split(self.head(features.values), list(features.lengths)))
+        return self.head
+
+    @torch.no_grad()
+    def _rewards(self, head: RewardHead, features: TurnFeatures) -> list[Tensor]:
+        outputs = torch.split(head(features.values), list(features.lengths))
+        return [turn_rewards(output, self.config.aggregation) for output in outputs]
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the head and its settings into `folder`; the backbone is named by fingerprint."""
         if self.head is None:
             raise ValueError("a process reward model that was never fitted cannot be saved")
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.head.state_dict(), folder / WEIGHTS)
-        settings = {"config": asdict(self.config), "backbone_sha256": self.fingerprint}
-        (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        weights = self.head.state_dict()
+        write_head(folder, SavedHead(self.config, weights, self.fingerprint, self.version))
 
     @classmethod
-    def from_pretrained(cls, folder: Path, backbone: nn.Module) -> "ProcessRewardModel":
+    def from_pretrained(
+        cls, folder: Path, backbone: nn.Module, cache: FeatureCache | None = None
+    ) -> "ProcessRewardModel":
         """Read what `save_pretrained` wrote; the backbone must be the one it was fitted on.
 
-        Raises ValueError when the backbone's weights differ.
+        `backbone` is the start policy, as for a new model. Raises ValueError when the backbone's
+        weights differ, and naming the file when one is missing, damaged or of another format.
         """
-        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        model = cls(backbone, ProcessRewardConfig(**settings["config"]))
-        if model.fingerprint != settings["backbone_sha256"]:
+        saved = read_head(folder)
+        model = cls(backbone, saved.config, cache)
+        if model.fingerprint != saved.backbone_sha256:
             raise ValueError(
                 f"the process reward model in {folder} was fitted on a backbone with sha256 "
-                f"{settings['backbone_sha256'][:12]}, this one has {model.fingerprint[:12]}; "
+                f"{saved.backbone_sha256[:12]}, this one has {model.fingerprint[:12]}; "
                 "load that backbone, or fit anew"
             )
-        weights = load_file(folder / WEIGHTS)
-        model.head = RewardHead(len(weights["mean"]), model.config.hidden_size)
-        model.head.load_state_dict(weights)
-        model.head.eval().requires_grad_(False)
+        model.head = saved.head()
+        model.version = saved.version
         return model
-
-
-def _standard_normal(trajectory: Trajectory, seed: int) -> Float[Tensor, "K"]:
-    """One draw per turn from a stream of the trajectory's own."""
-    key = f"{seed} {trajectory.policy_version} {trajectory.task.id} {trajectory.index}"
-    stream = int.from_bytes(hashlib.sha256(key.encode()).digest()[:16], "little")
-    draws = np.random.Generator(np.random.Philox(key=stream)).standard_normal(len(trajectory.turns))
-    return torch.from_numpy(draws.astype(np.float32))

@@ -1,49 +1,22 @@
-"""Fitting the head of the process reward model: split by task, balance, losses, early stopping.
+"""Fitting the head of the process reward model: split by task, balance, early stopping.
 
 Letters: N trajectories, K turns, S turns of all trajectories together, F features.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rewards.features import TurnFeatures
+from rewardswap.rewards.heads import RewardHead
+from rewardswap.rewards.losses import fit_loss
 from rewardswap.types import Trajectory
-
-
-class RewardHead(nn.Module):
-    """Standardised features to a turn reward: r_t = tanh(MLP(h_t)) in (-1, 1) (Eq. 6).
-
-    Standardising by the training turns' mean and deviation is ours.
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, feature_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(feature_size))
-        self.register_buffer("deviation", torch.ones(feature_size))
-        self.layers = nn.Sequential(
-            nn.Linear(feature_size, hidden_size), nn.GELU(), nn.Linear(hidden_size, 1)
-        )
-
-    def standardize_by(self, values: Float[Tensor, "S F"]) -> None:
-        """Store mean and deviation of these features; a constant feature keeps deviation 1."""
-        deviation = values.std(dim=0, correction=0)
-        self.mean.copy_(values.mean(dim=0))
-        self.deviation.copy_(torch.where(deviation > 1e-6, deviation, torch.ones(())))
-
-    def forward(self, values: Float[Tensor, "S F"]) -> Float[Tensor, "S"]:
-        """Reward of each turn."""
-        rewards: Tensor = self.layers((values - self.mean) / self.deviation)
-        return torch.tanh(rewards[:, 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +62,8 @@ def split_by_task(trajectories: Sequence[Trajectory], config: ProcessRewardConfi
     )
 
 
-def total_loss(
-    reward: Float[Tensor, "N K"], target: Float[Tensor, "N"], weight: Float[Tensor, "N"]
-) -> Float[Tensor, ""]:
-    """mean_i (sum_t r_{i,t} - R_i)^2, weighted by trajectory (arXiv:2607.04713, Eq. 7).
-
-    `reward` is 0 where a trajectory has no turn.
-    """
-    error = (reward.sum(dim=1) - target).square()
-    return (weight * error).sum() / weight.sum()
-
-
-def prefix_loss(
-    reward: Float[Tensor, "N K"],
-    mask: Bool[Tensor, "N K"],
-    target: Float[Tensor, "N"],
-    weight: Float[Tensor, "N"],
-) -> Float[Tensor, ""]:
-    """mean over prefixes (i, t) of (sum_{s<=t} r_{i,s} - R_i)^2, weighted by trajectory (ours).
-
-    Every prefix is one example, so partial sums learn the chance of success at that turn, and a
-    turn's reward is how much the turn changed it.
-    """
-    error = (reward.cumsum(dim=1) - target[:, None]).square()
-    share = weight[:, None] * mask
-    return (share * error).sum() / share.sum()
-
-
 def target_of(trajectory: Trajectory, config: ProcessRewardConfig) -> float:
-    """What the sum of a trajectory's turn rewards is fitted to, in [0, 1]."""
+    """What R_hat, the sum of a trajectory's turn rewards, is fitted to, in [0, 1]."""
     if config.target == "success":
         return float(trajectory.success)
     return trajectory.outcome if config.target == "outcome" else trajectory.task_score
@@ -128,7 +74,8 @@ def balance_weights(
 ) -> tuple[float, float]:
     """Weights of a target of 1 and of one of 0, with which each end carries half of the loss.
 
-    A target y between them counts as y of a 1 and 1 - y of a 0, and weighs as that mixture (ours).
+    With `positive_weight` a target of 1 weighs so many times that. A target y between them counts
+    as y of a 1 and 1 - y of a 0, and weighs as that mixture (ours).
     What is balanced is what the loss counts: trajectories for `total`, prefixes for `prefixes`.
     Raises ValueError when all targets are equal: there is nothing to tell apart.
     """
@@ -138,11 +85,11 @@ def balance_weights(
             "reward model needs different ones; collect more tasks or at other temperatures"
         )
     if config.balance == "none":
-        return 1.0, 1.0
+        return config.positive_weight, 1.0
     counts = [1] * len(targets) if config.loss_on == "total" else lengths
     total = sum(counts)
     of_ones = sum(count * target for count, target in zip(counts, targets, strict=True))
-    return total / (2 * of_ones), total / (2 * (total - of_ones))
+    return config.positive_weight * total / (2 * of_ones), total / (2 * (total - of_ones))
 
 
 @dataclass(frozen=True)
@@ -150,17 +97,33 @@ class _Examples:
     features: TurnFeatures
     target: Float[Tensor, "N"]
     weight: Float[Tensor, "N"]
+    task: Int[Tensor, "N"]
+    """Number of each trajectory's task."""
 
     def loss(self, head: RewardHead, config: ProcessRewardConfig) -> Tensor:
-        reward = padded(head(self.features.values), self.features.lengths)
-        if config.loss_on == "total":
-            return total_loss(reward, self.target, self.weight)
+        output = padded(head(self.features.values), self.features.lengths)
         lengths = torch.tensor(self.features.lengths)
-        mask = torch.arange(reward.shape[1])[None, :] < lengths[:, None]
-        return prefix_loss(reward, mask, self.target, self.weight)
+        return fit_loss(output, lengths, self.target, self.weight, self.task, config)
 
     def of(self, rows: Tensor) -> "_Examples":
-        return _Examples(self.features.of(rows.tolist()), self.target[rows], self.weight[rows])
+        features = self.features.of(rows.tolist())
+        return _Examples(features, self.target[rows], self.weight[rows], self.task[rows])
+
+    def batches(self, config: ProcessRewardConfig, order: torch.Generator) -> Iterator[Tensor]:
+        """Rows of one pass in random order; where pairs are compared, whole tasks at once."""
+        if not config.compares_pairs:
+            shuffled = torch.randperm(len(self.target), generator=order)
+            yield from torch.split(shuffled, config.batch_size)
+            return
+        tasks = torch.unique(self.task)
+        rows = torch.empty(0, dtype=torch.int64)
+        for number in tasks[torch.randperm(len(tasks), generator=order)]:
+            rows = torch.cat([rows, torch.nonzero(self.task == number)[:, 0]])
+            if len(rows) >= config.batch_size:
+                yield rows
+                rows = rows[:0]
+        if len(rows):
+            yield rows
 
 
 def padded(rewards: Float[Tensor, "S"], lengths: Sequence[int]) -> Float[Tensor, "N K"]:
@@ -176,17 +139,26 @@ def fit_head(
 ) -> tuple[RewardHead, FitHistory]:
     """Fit on the training part, keep the epoch of lowest validation loss.
 
-    Raises ValueError when the training part has one target only.
+    Raises ValueError when the training part has one target only, and for a loss of pairs also when
+    the validation part has.
     """
     targets = [target_of(trajectory, config) for trajectory in trajectories]
     one, zero = balance_weights(
         [targets[n] for n in split.training], [features.lengths[n] for n in split.training], config
     )
     weights = [target * one + (1 - target) * zero for target in targets]
-    every = _Examples(features, torch.tensor(targets), torch.tensor(weights))
+    if config.compares_pairs and len({targets[n] for n in split.validation}) < 2:
+        raise ValueError(
+            f"the {len(split.validation)} trajectories kept for early stopping have one "
+            f"{config.target} only, so loss {config.loss} has no pair there; collect more tasks"
+        )
+    names = sorted({trajectory.task.id for trajectory in trajectories})
+    number = {name: n for n, name in enumerate(names)}
+    task = [number[trajectory.task.id] for trajectory in trajectories]
+    every = _Examples(features, torch.tensor(targets), torch.tensor(weights), torch.tensor(task))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        head = RewardHead(features.values.shape[1], config.hidden_size)
+        head = RewardHead(features.values.shape[1], config.hidden_size, config.head)
     training = every.of(torch.tensor(split.training))
     head.standardize_by(training.features.values)
     history = _descend(head, training, every.of(torch.tensor(split.validation)), config)
@@ -205,8 +177,7 @@ def _descend(
     best, kept_epoch = {name: v.clone() for name, v in head.state_dict().items()}, 0
     for epoch in range(config.epochs):
         total = 0.0
-        shuffled = torch.randperm(len(training.target), generator=order)
-        for rows in torch.split(shuffled, config.batch_size):
+        for rows in training.batches(config, order):
             optimizer.zero_grad(set_to_none=True)
             loss = training.of(rows).loss(head, config)
             loss.backward()  # type: ignore[no-untyped-call]
