@@ -28,6 +28,18 @@ ALLOWED = {
     "diversity": {"types", "models"},
     "statistics": set(),
     "report": {"statistics"},
+    "comparison": {
+        "configuration",
+        "env_config",
+        "evaluation",
+        "names",
+        "options",
+        "recipes",
+        "report",
+        "settings",
+        "statistics",
+        "types",
+    },
     "experiments": {
         "checks",
         "comparison",

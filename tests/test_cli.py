@@ -58,7 +58,7 @@ def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> No
         (["--method", "json:loads"], "not a subclass of rewardswap.methods.base.Method"),
         (["--method", "json:JSONDecoder"], "not a subclass of rewardswap.methods.base.Method"),
         (["--method", "rewardswap.methods.base:Method"], "has no `algorithm` of its own"),
-        (["--method", "ppo", "--swap.dense-credit=reward_to_go"], "does nothing in PPO"),
+        (["--method", "ppo", "--reward.dense-credit=reward_to_go"], "does nothing in PPO"),
         (["--swap.explorer-critic=fresh"], "does nothing in GRPO: it has no critic"),
     ],
 )
@@ -77,13 +77,13 @@ def test_a_method_and_settings_that_go_with_it_come_in_any_order(
 ) -> None:
     # the starting run has reward_to_go, which a critic has no use for: both change at once
     file = tmp_path / "config.toml"
-    file.write_text("recipe = 'x'\nmethod = 'gigpo'\n[swap]\ndense_credit = 'reward_to_go'\n")
+    file.write_text("recipe = 'x'\nmethod = 'gigpo'\n[reward]\ndense_credit = 'reward_to_go'\n")
     full = tmp_path / "full"
     full.mkdir()
     (full / "notes.txt").touch()
     words = ["train", str(file), "--output", str(full), "--method", "ppo", *SMALL[1:]]
     assert "does nothing in PPO" in refused(capsys, *words)
-    words += ["--swap.dense-credit", "sum", "--method.whiten=False", "--method.value-clip", "none"]
+    words += ["--reward.dense-credit", "sum", "--method.whiten=False", "--method.value-clip", "none"]
     assert "is not empty" in refused(capsys, *words)  # as far as it can come without a run
 
 
@@ -148,8 +148,8 @@ def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]
         (["--policy.learning-rate"], "policy.learning_rate must be a number, got nothing"),
         (["--seed", "1.5"], "seed must be a whole number, got '1.5'"),
         (["--seed", "1", "2"], "words that belong to no key: 2"),
-        (["--reward.model.noise=-1"], "reward.model.noise is -1.0"),
-        (["--swap.dense-discount", "0.5"], "swap.dense_discount does nothing at dense_credit sum"),
+        (["--reward.noise=-1"], "reward.noise must be at least 0, got -1.0"),
+        (["--reward.dense-discount", "0.5"], "reward.dense_discount does nothing at dense_credit"),
         (["--swap.alpha=0"], "swap: 3 explore_steps do nothing at alpha = 0"),
         (["--reward.temperatures", "nan"], "finite number"),
         (["--evaluation-temperature", "nan"], "evaluation_temperature must be a finite number"),
@@ -391,7 +391,7 @@ def test_a_method_from_outside_trains_and_comes_back_from_the_record(
     doc = (Path(__file__).parents[1] / "docs" / "add-a-method.md").read_text(encoding="utf-8")
     (tmp_path / "outside_max_rl.py").write_text(doc.split("```python\n")[1].split("```")[0])
     monkeypatch.chdir(tmp_path)
-    words = ["--method=outside_max_rl:MaxRL", "--swap.dense-credit=reward_to_go", *SMALL]
+    words = ["--method=outside_max_rl:MaxRL", "--reward.dense-credit=reward_to_go", *SMALL]
     main(["train", "demo", *words, "--method.clip-high=0.3", "--output=first"])
     config = (tmp_path / "first" / "config.toml").read_text()
     assert 'name = "outside_max_rl:MaxRL"' in config

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from rewardswap import session
-from rewardswap.configuration import PolicyConfig, RewardConfig, Run
+from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
@@ -28,6 +28,7 @@ from rewardswap.recipes import RECIPES
 from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
+from rewardswap.rewards.sources import RewardConfig
 from rewardswap.screen import Screen
 from rewardswap.session import Training
 from rewardswap.trainer import Trainer
@@ -46,8 +47,6 @@ EXPLORING: list[dict[str, Any]] = [
     {"explorer_minibatches": 2},
     {"explorer_optimizer": "copy"},
     {"explorer_critic": "fresh"},
-    {"dense_credit": "reward_to_go"},
-    {"add_outcome": True},
     {"harvest": "during"},
     {"harvest": "both"},
 ]
@@ -76,16 +75,15 @@ def test_settings_of_replay_without_replay(setting: dict[str, Any]) -> None:
 
 
 def test_a_discount_without_discounted_credit() -> None:
-    said = refused(lambda: RewardSwap(dense_discount=0.5))
+    said = refused(lambda: RewardConfig(dense_discount=0.5))
     assert said == "dense_discount does nothing at dense_credit sum"
-    assert RewardSwap(dense_credit="reward_to_go", dense_discount=0.5).dense_discount == 0.5
+    assert RewardConfig(dense_credit="reward_to_go", dense_discount=0.5).dense_discount == 0.5
 
 
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
         ({"explorer_minibatches": 0}, "explorer_minibatches must be at least 1"),
-        ({"dense_credit": "reward_to_go", "dense_discount": 1.5}, "dense_discount must be in"),
         ({"learn_steps": 0}, "learn_steps must be at least 1"),
         ({"alpha": 0.6}, "alpha must be between 0 and 1/2"),
         ({"explorer_learning_rate": 0.0}, "explorer_learning_rate must be above 0"),
@@ -95,14 +93,31 @@ def test_numbers_of_the_swap_that_make_no_sense(setting: dict[str, Any], said: s
     assert said in refused(lambda: RewardSwap(**setting))
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"dense_credit": "reward_to_go", "dense_discount": 1.5}, "dense_discount must be in"),
+        ({"dense": "progres"}, "dense must be one of learned, progress"),
+        ({"dense": "noise"}, "set noise above 0"),
+        ({"noise": -0.1}, "noise must be at least 0"),
+        ({"planted_bonus": 1.0}, "planted_bonus does nothing at planted_phrase none"),
+        ({"dense": "progress", "folder": Path("x")}, "folder does nothing in dense reward"),
+        ({"temperatures": ()}, "temperatures must be at least"),
+        ({"trajectories": 0}, "trajectories must be at least 1"),
+    ],
+)
+def test_dense_rewards_that_make_no_sense(setting: dict[str, Any], said: str) -> None:
+    assert said in refused(lambda: RewardConfig(**setting))
+
+
 SWAP = RewardSwap()
+TO_GO = RewardConfig(dense_credit="reward_to_go")
 QUIET = RewardSwap(explore_steps=0, alpha=0.0)
 
 
 @pytest.mark.parametrize(
     ("method", "swap", "said"),
     [
-        (PPO(), replace(SWAP, dense_credit="reward_to_go"), "reward_to_go does nothing in PPO"),
         (PPO(), replace(SWAP, replay_advantage="mixed_group"), "mixed_group does nothing in PPO"),
         (PPO(), replace(SWAP, replay_advantage="history_median"), "median does nothing in PPO"),
         (GRPO(), replace(SWAP, explorer_critic="fresh"), "explorer_critic does nothing in GRPO"),
@@ -115,8 +130,16 @@ def test_settings_of_the_swap_that_the_method_does_not_read(
     found = refused(lambda: Run("x", method=method, swap=swap))
     assert found.startswith("swap.")
     assert said in found
-    # the loop that has no swap does not read them
+    # the loops that have no swap do not read them
     Run("x", method=method, swap=swap, loop="on_policy")
+    Run("x", method=method, swap=swap, loop="dense")
+
+
+@pytest.mark.parametrize("loop", ["rspo", "dense"])
+def test_credit_of_turns_in_a_method_that_credits_them_itself(loop: Any) -> None:
+    said = refused(lambda: Run("x", method=PPO(), reward=TO_GO, loop=loop))
+    assert said.startswith("reward.dense_credit reward_to_go does nothing in PPO")
+    Run("x", method=PPO(), reward=TO_GO, loop="on_policy")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +188,9 @@ def test_settings_of_a_method_that_another_one_switches_off(method: Method, said
 def test_defaults_of_every_method_and_recipe_are_never_idle() -> None:
     for name in METHODS:
         method = METHODS[name]()
-        for loop in ("on_policy", "rspo"):
-            swap = SWAP if method.signed_returns else replace(SWAP, dense_credit="reward_to_go")
-            Run("x", method=method, loop=loop, swap=swap)
+        for loop in ("on_policy", "rspo", "dense"):
+            reward = RewardConfig() if method.signed_returns else TO_GO
+            Run("x", method=method, loop=loop, reward=reward)
         Run("x", method=method, swap=QUIET)
     for make in RECIPES.values():
         make()
@@ -213,8 +236,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., Training]]:
             output=tmp_path / "run",
             env=Alfworld(generated_games=20, evaluation_tasks=2, turn_limit=3),
             batch=Batch(4, 2),
-            reward=RewardConfig(dense="progress"),
-            **settings,
+            **{"reward": RewardConfig(dense="progress"), **settings},
         )
         made.append(Training(run))
         return made[-1]
@@ -239,15 +261,13 @@ def trainer_in(training: Training) -> Trainer:
 def test_the_settings_reach_the_loop(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     swap = RewardSwap(
         alpha=1 / 4,
-        dense_credit="reward_to_go",
-        dense_discount=0.5,
-        add_outcome=True,
         replay_by="variance",
         replay_unit="group",
         replay_advantage="history_median",
         replay_capacity=40,
     )
-    training = small(method=GiGPO(), swap=swap, budget=9, budget_unit="all_updates")
+    reward = replace(TO_GO, dense="progress", dense_discount=0.5, add_outcome=True)
+    training = small(method=GiGPO(), swap=swap, reward=reward, budget=9, budget_unit="all_updates")
     given = handed_over(training, monkeypatch)
     assert given["budget"] == Budget(9, "all_updates")
     assert given["dense"] == AddedRewards(ProgressReward(), OutcomeReward())

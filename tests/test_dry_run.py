@@ -131,8 +131,8 @@ def test_a_world_without_tasks_is_caught(
         (["--output", "x"], "--output does nothing in a dry run"),
         (["--dry-run-layers", "9"], "dry_run_layers is 9, the model has 4"),
         (["--dry-run-layers", "0"], "dry_run_layers must be at least 1, got 0"),
-        (["--method", "ppo", "--swap.dense-credit", "reward_to_go"], "does nothing in PPO"),
-        (["--method", "max_rl", "--swap.dense-credit", "sum"], "returns below 0"),
+        (["--method", "ppo", "--reward.dense-credit", "reward_to_go"], "does nothing in PPO"),
+        (["--method", "max_rl", "--reward.dense-credit", "sum"], "returns below 0"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

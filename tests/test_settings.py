@@ -11,10 +11,10 @@ from rewardswap.configuration import Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_config.webshop import WebShop
-from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
 from rewardswap.recipes import RECIPES
+from rewardswap.rewards.sources import RewardConfig
 from rewardswap.settings import read_run, write_run
 
 
@@ -66,7 +66,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 def run_of(method: Method) -> Run:
     """A run with the method, in the loop that reads all of its settings."""
     credit: Any = "sum" if method.signed_returns else "reward_to_go"
-    return Run("x", method=method, swap=RewardSwap(dense_credit=credit))
+    return Run("x", method=method, reward=RewardConfig(dense_credit=credit))
 
 
 @pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)
@@ -161,7 +161,7 @@ def test_none_is_written_as_a_word(tmp_path: Path) -> None:
             "recipe = 'x'\n[method]\nname = 'ppo'\nvalue_clip = 'non'",
             "method.value_clip must be of type float, got 'non'",
         ),
-        ("recipe = 'x'\n[reward.model]\nnoise = -1.0", "reward.model.noise is -1.0"),
+        ("recipe = 'x'\n[reward]\nnoise = -1.0", "reward.noise must be at least 0, got -1.0"),
         ("recipe = 'x'\nenv = 'webshap'", "unknown environment 'webshap'; did you mean 'webshop'"),
         ("recipe = 'x'\nenv = 3", "env must be a table of settings"),
         ("recipe = 'x'\n[env]\nname = 3", "unknown environment '3'"),

@@ -12,6 +12,7 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
 
+from rewardswap.comparison.command import report
 from rewardswap.configuration import Run
 from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
@@ -31,8 +32,10 @@ from rewardswap.options import (
 )
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import LOOP_SECTIONS, named_method, read_run
+from rewardswap.settings import IDLE_SECTIONS, named_method, read_run
 
+FITTING = ("reward.model", "reward.trajectories", "reward.group", "reward.temperatures")
+"""Settings of a process reward model that is fitted in the run."""
 METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 
 
@@ -108,13 +111,10 @@ def _run_of(words: list[str], command: str) -> Run:
 def _refuse_idle(run: Run, words: Sequence[str]) -> None:
     """A setting that is named and would do nothing is a mistake."""
     reasons: dict[str, Sequence[str]] = {
-        f"in loop {run.loop!r}": LOOP_SECTIONS if run.loop != "rspo" else (),
-        "in a loop that does not explore": () if run.swap.explore_steps else ("reward",),
-        f"in dense reward {run.reward.dense!r}": (
-            ()
-            if run.reward.dense == "learned"
-            else ("reward.model", "reward.trajectories", "reward.group", "reward.temperatures")
-        ),
+        f"in loop {run.loop!r}": [f"{section}." for section in IDLE_SECTIONS[run.loop]],
+        "in a loop that does not explore": () if run.uses_dense_reward else ("reward.",),
+        f"in dense reward {run.reward.dense!r}": () if run.reward.learned else FITTING,
+        "with a process reward model of a folder": () if run.reward.folder is None else FITTING,
     }
     refuse_named({**reasons, **idle_in(run.env)}, words)
 
@@ -171,6 +171,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "plan": plan,
     "eval": evaluate,
     "experiment": experiment,
+    "report": report,
     "demo": demo,
     "sft": make_base_agent,
     "data": data,

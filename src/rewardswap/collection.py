@@ -19,6 +19,8 @@ class Collected:
     group_size: int
     episodes: Counter[str] = field(default_factory=Counter)
     """How many episodes of each task were asked for: further ones get further indices."""
+    temperature: float | None = None
+    """Sampling temperature; none: the policy's own."""
 
     def metrics(self) -> Metrics:
         """What the record of an update says of its rollouts."""
@@ -38,6 +40,7 @@ class Collected:
             counters,
             self.group_size,
             self.episodes + other.episodes,
+            self.temperature,
         )
 
 

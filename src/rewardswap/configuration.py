@@ -16,7 +16,7 @@ from rewardswap.methods.base import Method
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
-from rewardswap.rewards.config import ProcessRewardConfig
+from rewardswap.rewards.sources import RewardConfig
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import LEAST_TEMPERATURE
 
@@ -106,29 +106,6 @@ class PolicyConfig:
             raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
 
 
-@dataclass(frozen=True)
-class RewardConfig:
-    """The dense reward of phase 1."""
-
-    dense: Literal["learned", "progress"] = "learned"
-    """learned: the process reward model; progress: the environment's rule-based potential."""
-    model: ProcessRewardConfig = field(default_factory=ProcessRewardConfig)
-    """The process reward model (paper: features at the action, sum fitted to the outcome)."""
-    trajectories: int = 768
-    """Rollouts of the start policy that it is trained and tested on."""
-    group_size: int = 4
-    """Rollouts of each task among them."""
-    temperatures: tuple[float, ...] = (0.7, 1.0, 1.3)
-    """Sampling temperatures of these rollouts, in equal shares (ours; unspecified in the paper)."""
-
-    def __post_init__(self) -> None:
-        at_least(1, trajectories=self.trajectories, group_size=self.group_size)
-        if not self.temperatures or min(self.temperatures) < LEAST_TEMPERATURE:
-            raise ValueError(
-                f"temperatures must be at least {LEAST_TEMPERATURE}, got {list(self.temperatures)}"
-            )
-
-
 REPLAYED = {
     "replay_clip_low",
     "replay_clip_high",
@@ -158,8 +135,9 @@ class Run:
     """Sampling temperature of evaluations; 0 is greedy."""
     method: Method = field(default_factory=GRPO)
     """The proximal method that the loop wraps; `rewardswap methods` lists them."""
-    loop: Literal["rspo", "on_policy"] = "rspo"
-    """rspo: explore, swap, learn; on_policy: the method alone."""
+    loop: Literal["rspo", "on_policy", "dense"] = "rspo"
+    """rspo: explore, swap, learn; on_policy: the method alone; dense: the method alone under the
+    dense reward, as a control."""
     budget: int = 150
     """Length of the run, in `budget_unit` (paper: 150 iterations)."""
     budget_unit: BudgetUnit = "agent_updates"
@@ -173,7 +151,7 @@ class Run:
     swap: RewardSwap = field(default_factory=RewardSwap)
     """Used by loop rspo only."""
     reward: RewardConfig = field(default_factory=RewardConfig)
-    """Used by loop rspo only."""
+    """Used by the loops rspo and dense."""
 
     def __post_init__(self) -> None:
         _finite(self)
@@ -188,6 +166,13 @@ class Run:
         self._check_method()
         if self.loop == "rspo":
             self._check_swap()
+        if self.uses_dense_reward:
+            self._check_dense()
+
+    @property
+    def uses_dense_reward(self) -> bool:
+        """Whether anything in the run learns under the dense reward."""
+        return self.loop == "dense" or (self.loop == "rspo" and self.swap.explore_steps > 0)
 
     def _check_sizes(self) -> None:
         batch, count = self.batch, self.policy.minibatches
@@ -247,17 +232,7 @@ class Run:
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__
-        if swap.explore_steps and swap.dense_credit == "sum" and not self.method.signed_returns:
-            raise ValueError(
-                f"swap.dense_credit sum gives {name} returns below 0, which it cannot read; use "
-                "swap.dense_credit reward_to_go, or loop on_policy"
-            )
         if self.method.algorithm().critic is not None:
-            if swap.dense_credit != "sum":
-                raise ValueError(
-                    f"swap.dense_credit {swap.dense_credit} does nothing in {name}: its critic "
-                    "credits turns already"
-                )
             if swap.replay_advantage != "collection_group":
                 raise ValueError(
                     f"swap.replay_advantage {swap.replay_advantage} does nothing in {name}: its "
@@ -265,6 +240,19 @@ class Run:
                 )
         elif swap.explorer_critic != "copy":
             raise ValueError(f"swap.explorer_critic does nothing in {name}: it has no critic")
+
+    def _check_dense(self) -> None:
+        credit, name = self.reward.dense_credit, type(self.method).__name__
+        if credit == "sum" and not self.method.signed_returns:
+            raise ValueError(
+                f"reward.dense_credit sum gives {name} returns below 0, which it cannot read; use "
+                "reward.dense_credit reward_to_go, or loop on_policy"
+            )
+        if credit != "sum" and self.method.algorithm().critic is not None:
+            raise ValueError(
+                f"reward.dense_credit {credit} does nothing in {name}: its critic credits turns "
+                "already"
+            )
 
 
 def _finite(settings: Any, where: str = "") -> None:

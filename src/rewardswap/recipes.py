@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
-from rewardswap.configuration import PolicyConfig, RewardConfig, Run
+from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.loops.rspo import Batch, RewardSwap
 from rewardswap.methods.base import Method
@@ -12,6 +12,7 @@ from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.rewards.config import PRESETS
+from rewardswap.rewards.sources import RewardConfig
 
 
 def demo() -> Run:

@@ -129,13 +129,14 @@ def _cells(metrics: Metrics, phase: Phase) -> list[str]:
     def shown(name: str, form: str, scale: float = 1.0) -> str:
         return format(metrics[name] * scale, form) if name in metrics else "-"
 
-    dense = next((n for n in ("process", "progress") if f"{n}_reward_mean" in metrics), "process")
+    rewards = (n for n in metrics if n.endswith("_reward_mean") and n != "outcome_reward_mean")
+    dense = next(rewards, "dense_reward_mean")
     clips = f"{shown('clip_low_share', '.1%')}/{shown('clip_high_share', '.1%')}"
     return [
         format(metrics["update"], ".0f"),
         phase,
         shown("success", ".1%"),
-        shown(f"{dense}_reward_mean", ".3f"),
+        shown(dense, ".3f"),
         shown("kl_old", ".1e"),
         clips if "clip_low_share" in metrics else "-",
         shown("effective_sample_size", ".2f"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.collection import episode_requests
 from rewardswap.configuration import Run
@@ -33,7 +34,6 @@ from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
-from rewardswap.rewards.rule import ProgressReward
 from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
@@ -78,6 +78,10 @@ class Training:
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
         if policy.lora_rank is not None:
             add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
+        self.accounting = Accounting()
+        """What is played beside training: evaluations, and rollouts for the process reward."""
+        self.process_reward = self._trained_before()
+        self.dense = self._dense() if run.uses_dense_reward and not run.reward.fitted else None
         self.folder = RunFolder(output)
 
     @property
@@ -86,16 +90,29 @@ class Training:
 
         With an adapter the reference is the policy itself, its adapter off.
         """
-        learned = self.run.loop == "rspo" and self.run.reward.dense == "learned"
         copied = self.algorithm.needs_reference and self.run.policy.lora_rank is None
-        return copied or (learned and self.run.swap.explore_steps > 0)
+        return copied or (self.run.uses_dense_reward and self.run.reward.learned)
+
+    def _trained_before(self) -> ProcessRewardModel | None:
+        """The process reward model of `reward.folder`, none without one."""
+        folder = self.run.reward.folder
+        if folder is None or self.start_model is None:
+            return None
+        return ProcessRewardModel.from_pretrained(folder, copy.deepcopy(self.start_model))
+
+    def _dense(self) -> RewardSource:
+        """The dense reward as its settings say, with the process reward model if it is learned."""
+        seed = derived_seed(self.run.seed, "reward noise")
+        return self.run.reward.source(self.stage.world.turn_limit, seed, self.process_reward)
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
         started = time.monotonic()
         with closing(self.stage), closing(self.folder), closing(screen):
             before, after, trainer = self._evaluate_and_train(screen)
-            summary = _summary(self.run, trainer, before, after, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            phases = {**self.accounting.as_dict(), **trainer.accounting.as_dict()}
+            summary = {**_summary(self.run, trainer, before, after, seconds), "phases": phases}
             self.folder.write("summary.json", summary)
         report = write_report(self.folder.path)
         screen.finish(before, after, summary["seconds"], report)
@@ -115,7 +132,7 @@ class Training:
         folder.write("remarks.json", {split: list(said) for split, said in self.remarks.items()})
         remarks = chain.from_iterable(self.remarks.values())
         screen.start(run, folder.path, self.stage.panel, len(self.tasks), remarks)
-        before = self.stage.evaluate(run.seed, run.evaluation_temperature)
+        before = self._evaluate()
         screen.evaluated("before", before)
         dense = self._dense_reward(screen)
         folder.write_evaluation("before", before, _process_rewards(dense, before.trajectories))
@@ -128,22 +145,40 @@ class Training:
                     "first update; set `budget` higher, or swap.explore_steps lower"
                 )
         except RunStoppedError:
-            self._save(dense)
+            self._save()
             raise
-        after = self.stage.evaluate(run.seed, run.evaluation_temperature)
+        after = self._evaluate()
         screen.evaluated("after", after)
         folder.write_evaluation("after", after, _process_rewards(dense, after.trajectories))
-        self._save(dense)
+        self._save()
         return before, after, trainer
 
+    def _evaluate(self) -> Evaluation:
+        found = self.stage.evaluate(self.run.seed, self.run.evaluation_temperature)
+        self._account("evaluate", found.trajectories)
+        return found
+
+    def _account(self, phase: str, trajectories: Sequence[Trajectory]) -> None:
+        self.accounting.add(
+            phase,
+            environment_steps=sum(len(t.turns) for t in trajectories),
+            generated_tokens=sum(t.action_token_count for t in trajectories),
+        )
+        self.accounting.end(phase)
+
     def _dense_reward(self, screen: Screen) -> RewardSource | None:
-        """The dense reward of phase 1, or none where nothing explores."""
+        """The dense reward, fitted here if it is to be; none where nothing learns under it."""
+        if self.run.uses_dense_reward and self.run.reward.fitted and self.process_reward is None:
+            self.process_reward = self._fitted(screen)
+            self.dense = self._dense()
+        return self.dense
+
+    def _fitted(self, screen: Screen) -> ProcessRewardModel:
+        """A process reward model, fitted on rollouts of the start policy."""
         run = self.run
-        if run.loop != "rspo" or run.swap.explore_steps == 0:
-            return None
-        if run.reward.dense == "progress" or self.start_model is None:
-            return ProgressReward()
         trajectories = self._collect_for_reward(screen)
+        if self.start_model is None:
+            raise ValueError("a process reward model needs a copy of the start policy")
         reward = ProcessRewardModel(copy.deepcopy(self.start_model), run.reward.model)
         try:
             quality = reward.fit(trajectories)
@@ -152,6 +187,7 @@ class Training:
                 f"the process reward model cannot be fitted: {error}; "
                 "`--reward.dense progress` needs none"
             ) from error
+        self._account("process_reward", trajectories)
         self.folder.write("prm.json", quality.as_dict())
         screen.fitted(quality)
         return reward
@@ -195,6 +231,7 @@ class Training:
             seed=run.seed,
             minibatches=run.policy.minibatches,
             reference=learners.reference,
+            on_failed_reward=run.reward.on_failure,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
         )
@@ -202,16 +239,17 @@ class Training:
     def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:
         run, outcome = self.run, OutcomeReward()
         budget = Budget(run.budget, run.budget_unit)
-        if run.loop == "on_policy":
+        if dense is not None and run.reward.add_outcome:
+            dense = AddedRewards(dense, outcome)
+        if run.loop != "rspo":
+            reward = dense if run.loop == "dense" and dense is not None else outcome
             tasks, size = run.batch.tasks, run.batch.group_size
-            on_policy(trainer, budget=budget, tasks=tasks, group_size=size, reward=outcome)
+            on_policy(trainer, budget=budget, tasks=tasks, group_size=size, reward=reward)
             return
         swap = run.swap
         buffer = ReplayBuffer(
             swap.replay_capacity, derived_seed(run.seed, "replay"), swap.replay_by, swap.replay_unit
         )
-        if dense is not None and swap.add_outcome:
-            dense = AddedRewards(dense, outcome)
         rspo(
             trainer,
             swap,
@@ -222,14 +260,14 @@ class Training:
             buffer=buffer,
         )
 
-    def _save(self, dense: RewardSource | None) -> None:
+    def _save(self) -> None:
         """The trained policy as an ordinary Hugging Face folder, and the process reward model."""
         language_model = self.stage.language_model
         model = language_model.model
         model.save_pretrained(self.folder.path / "checkpoint", state_dict=merged_state(model))
         language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
-        if isinstance(dense, ProcessRewardModel):
-            dense.save_pretrained(self.folder.path / "process-reward")
+        if self.process_reward is not None:
+            self.process_reward.save_pretrained(self.folder.path / "process-reward")
 
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:
@@ -241,12 +279,15 @@ def _resolved(run: Run, stage: Stage, output: Path) -> Run:
 def _algorithms(run: Run) -> tuple[Algorithm, Algorithm]:
     """The agent's and the explorer's: the run's method with the swap's credit of rewards."""
     method = run.method.algorithm()
-    if run.loop != "rspo":
+    if run.loop == "on_policy":
         return method, method
-    agent = replace(method, advantage=replay_credit(method.advantage, run.swap.replay_advantage))
-    if run.swap.dense_credit == "reward_to_go":
-        return agent, replace(method, advantage=RewardToGo(run.swap.dense_discount))
-    return agent, method
+    explorer = method
+    if run.reward.dense_credit == "reward_to_go":
+        explorer = replace(method, advantage=RewardToGo(run.reward.dense_discount))
+    if run.loop == "dense":
+        return explorer, explorer
+    credit = replay_credit(method.advantage, run.swap.replay_advantage)
+    return replace(method, advantage=credit), explorer
 
 
 def _process_rewards(
@@ -283,4 +324,5 @@ def _summary(
         "generated_tokens": counters["generated_tokens"],
         "trained_tokens": counters["trained_tokens"],
         "failed_episodes": counters["failed_episodes"],
+        "dropped_rewards": counters["dropped_rewards"],
     }

@@ -19,8 +19,12 @@ from rewardswap.names import dotted, named, unknown
 
 Value = TypeVar("Value")
 
-LOOP_SECTIONS = ("swap", "reward")
-"""Sections of `Run` that only loop rspo reads."""
+IDLE_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "rspo": (),
+    "dense": ("swap",),
+    "on_policy": ("swap", "reward"),
+}
+"""Sections of `Run` that a loop does not read."""
 
 
 def write_run(run: Run, path: Path) -> None:
@@ -38,10 +42,10 @@ def read_run(path: Path) -> Run:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from error
-    if settings.get("loop", "rspo") != "rspo":
-        idle = [section for section in LOOP_SECTIONS if section in settings]
-        if idle:
-            raise ValueError(f"{path}: [{idle[0]}] does nothing in loop {settings['loop']!r}")
+    loop = str(settings.get("loop", "rspo"))
+    for section in IDLE_SECTIONS.get(loop, ()):
+        if section in settings:
+            raise ValueError(f"{path}: [{section}] does nothing in loop {loop!r}")
     run: Run = _value(Run, settings, str(path))
     return run
 
@@ -63,9 +67,8 @@ def _as_toml(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = _plain(dataclasses.asdict(run))
     settings["method"] = {"name": method_name(run.method), **settings["method"]}
     settings["env"] = {"name": environment_name(run.env), **settings["env"]}
-    if run.loop != "rspo":
-        for section in LOOP_SECTIONS:
-            del settings[section]
+    for section in IDLE_SECTIONS[run.loop]:
+        del settings[section]
     return settings
 
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
 from rewardswap.collection import Collected, episode_requests, grouped
@@ -20,11 +21,14 @@ from rewardswap.models.learner import Metrics, Snapshot
 from rewardswap.models.policy import Policy
 from rewardswap.optimization import check_minibatches, fit_critic, fit_policy
 from rewardswap.rewards.base import RewardSource
+from rewardswap.rewards.checked import OnFailure, label, label_all
 from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.types import EpisodeFailure, Group, Task
 
 Phase = Literal["explore", "harvest", "learn"]
+ReplayShare = float | Callable[[Metrics], float]
+"""Weight of replayed rows, or what decides it from what is known of them before the step."""
 Play = Callable[[Sequence[EpisodeRequest], int, int, float | None], Played]
 """Plays episodes: (requests, seed, policy version, temperature or the run's own)."""
 
@@ -55,6 +59,7 @@ class Trainer:
         critic: Critic | None = None,
         reference: Policy | None = None,
         failure_limit: float = 0.5,
+        on_failed_reward: OnFailure = "stop",
         learning_rate: Callable[[int], float] | None = None,
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
     ) -> None:
@@ -68,44 +73,57 @@ class Trainer:
         self.critic = critic
         self.reference = reference
         self.failure_limit = failure_limit
+        self.on_failed_reward: OnFailure = on_failed_reward
         self.learning_rate = learning_rate
         self.report = report
         self.agent_updates = 0
         self.loop = 0
-        self.counters: Counter[str] = Counter()
+        self.accounting = Accounting()
         self._streams = {
             role: TaskStream(training_tasks, derived_seed(seed, role))
             for role in ("agent", "explorer")
         }
         self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
         self._notes: Metrics = {}
-        self._started = time.monotonic()
         if algorithm.needs_reference and reference is None:
             raise ValueError("the method has a divergence to a reference policy; give `reference`")
         if algorithm.critic is not None and critic is None:
             raise ValueError("the method learns with a critic; give `critic`")
 
+    @property
+    def counters(self) -> Counter[str]:
+        """Sums over all phases."""
+        return self.accounting.total
+
     def note(self, **metrics: float) -> None:
         """Numbers that belong into the record of the next update."""
         self._notes.update(metrics)
 
-    def collect(self, phase: Phase, tasks: int, group_size: int) -> Collected:
+    def collect(
+        self, phase: Phase, tasks: int, group_size: int, temperature: float | None = None
+    ) -> Collected:
         """Play `group_size` episodes of each of the next `tasks` tasks of this phase's role.
 
         Explorer and agent draw tasks and tokens from streams of their own, so that the agent's
-        are the same whether or not it was branched.
+        are the same whether or not it was branched. What was sampled at another temperature than
+        the policy's own can be harvested, not learned from.
         """
-        return self._collect(phase, tasks, group_size, Counter())
+        return self._collect(phase, tasks, group_size, Counter(), temperature)
 
     def _collect(
-        self, phase: Phase, tasks: int, group_size: int, before: Counter[str]
+        self,
+        phase: Phase,
+        tasks: int,
+        group_size: int,
+        before: Counter[str],
+        temperature: float | None = None,
     ) -> Collected:
         started = time.monotonic()
         role = "agent" if phase == "learn" else "explorer"
         drawn = self._streams[role].draw(tasks)
         seed = derived_seed(self.seed, role, self.loop if role == "explorer" else 0)
         requests = episode_requests(drawn, group_size, before)
-        played = self.play(requests, seed, self.policy.version, None)
+        played = self.play(requests, seed, self.policy.version, temperature)
         if played.truncating:
             raise ValueError(
                 "these episodes were sampled with top_p, top_k or min_p: their log-probs are not "
@@ -113,18 +131,20 @@ class Trainer:
             )
         self._check_failures(played.failures, len(requests))
         groups = grouped(requests, group_size, played.trajectories)
-        self.counters.update(
+        self.accounting.add(
+            phase,
             environment_steps=int(played.counters["environment_steps"]),
             generated_tokens=int(played.counters["generated_tokens"]),
-            failed_episodes=len(played.failures),
-            dropped_groups=tasks - len(groups),
+        )
+        self.counters.update(
+            failed_episodes=len(played.failures), dropped_groups=tasks - len(groups)
         )
         if not groups:
             raise RunStoppedError(f"none of {tasks} groups kept two of its {group_size} episodes")
         counters = {name: float(value) for name, value in played.counters.items()}
         counters["seconds"] = time.monotonic() - started
         asked = Counter(request.task.id for request in requests)
-        return Collected(groups, counters, group_size, asked)
+        return Collected(groups, counters, group_size, asked, temperature)
 
     def update(
         self,
@@ -132,26 +152,34 @@ class Trainer:
         source: RewardSource,
         phase: Phase,
         replayed: Sequence[Group] = (),
-        replay_share: float = 0.0,
+        replay_share: ReplayShare = 0.0,
     ) -> Metrics:
         """One update of the policy under the rewards of `source`.
 
         `replayed` groups are labelled by the same source, weigh `replay_share` of every optimizer
-        step, and keep the behavior log-probs that they were collected with.
+        step, and keep the behavior log-probs that they were collected with. Raises ValueError for
+        rows that were sampled at another temperature than the policy's.
         """
+        if collected.temperature not in (None, self.policy.temperature):
+            raise ValueError(
+                f"these episodes were sampled at temperature {collected.temperature}, the policy "
+                f"learns at {self.policy.temperature}; harvest them instead"
+            )
         if phase == "learn" and self.learning_rate is not None:
             self.policy.set_learning_rate(self.learning_rate(self.agent_updates))
         algorithm = self.algorithm if phase == "learn" else self.explorer_algorithm
         groups, kept, metrics = self._kept(collected, source, phase, algorithm)
         started = time.monotonic()
         fresh_groups = len(kept)
-        kept += [label(group, source) for group in replayed]
+        again, lost = label_all(replayed, source, self.on_failed_reward)
+        kept += again
+        self.counters["dropped_rewards"] += lost
         batch, read, said = annotated(kept, algorithm, self.policy, self.critic, self.reference)
         metrics.update(said)
-        metrics["fresh_groups"], metrics["replayed_groups"] = (
-            float(fresh_groups),
-            float(len(replayed)),
-        )
+        metrics["fresh_groups"], metrics["replayed_groups"] = float(fresh_groups), float(len(again))
+        share = replay_share(metrics) if callable(replay_share) else replay_share
+        if again:
+            metrics["replay_share"] = share
         count = self.minibatches if phase == "learn" else self.explorer_minibatches
         check_minibatches(batch, count)
         warming_up = False
@@ -160,11 +188,10 @@ class Trainer:
             metrics.update(fit_critic(self.critic, batch, algorithm.critic, count))
             metrics["critic_warmup"] = float(warming_up)
         if not warming_up:
-            metrics.update(fit_policy(self.policy, batch, read, replay_share, algorithm, count))
+            metrics.update(fit_policy(self.policy, batch, read, share, algorithm, count))
         self.policy.version += 1
         self.agent_updates += phase == "learn"
-        self.counters["all_updates"] += 1
-        self.counters["trained_tokens"] += int(batch.action_mask.sum())
+        self.accounting.add(phase, all_updates=1, trained_tokens=int(batch.action_mask.sum()))
         metrics["update_seconds"] = time.monotonic() - started
         self._finish(metrics, phase, groups)
         return metrics
@@ -173,14 +200,14 @@ class Trainer:
         self, collected: Collected, source: RewardSource, phase: Phase, algorithm: Algorithm
     ) -> tuple[list[Group], list[Group], Metrics]:
         """All labelled groups and those that the method keeps; it may ask for more of them."""
-        groups = [label(group, source) for group in collected.groups]
-        wanted = len(groups)
+        wanted = len(collected.groups)
+        groups = self._labelled(collected.groups, source)
         kept = [group for group in groups if algorithm.keep(group)]
         collections = 1
         while len(kept) < wanted and collections < algorithm.collections:
             missing = wanted - len(kept)
             more = self._collect(phase, missing, collected.group_size, collected.episodes)
-            found = [label(group, source) for group in more.groups]
+            found = self._labelled(more.groups, source)
             groups += found
             kept += [group for group in found if algorithm.keep(group)]
             collected = collected.joined(more)
@@ -200,6 +227,17 @@ class Trainer:
         }
         return groups, kept, metrics
 
+    def _labelled(self, groups: Sequence[Group], source: RewardSource) -> list[Group]:
+        """Groups under the rewards of `source`; what it cannot score is left out and counted."""
+        labelled, lost = label_all(groups, source, self.on_failed_reward)
+        self.counters["dropped_rewards"] += lost
+        if not labelled:
+            raise RunStoppedError(
+                f"the reward {source.name!r} failed for so many of {len(groups)} groups that none "
+                "is left to learn from"
+            )
+        return labelled
+
     def harvest(self, collected: Collected, source: RewardSource) -> list[Group]:
         """Label with `source` and store the log-probs of the policy that collected (pi_B).
 
@@ -209,7 +247,8 @@ class Trainer:
         if self.algorithm.behavior == "engine":
             scored = [group.sampled_logprob for group in groups]
         else:
-            scored = uncollate(groups, self.policy.score(collate(groups)).logprob)
+            scores = self.policy.score(collate(groups), collected.temperature)
+            scored = uncollate(groups, scores.logprob)
         groups = [
             group.with_column("behavior_logprob", logprob)
             for group, logprob in zip(groups, scored, strict=True)
@@ -274,16 +313,10 @@ class Trainer:
             update=float(self.agent_updates),
             learning_rate=float(self.policy.optimizer.param_groups[0]["lr"]),
             loop=float(self.loop),
-            seconds=time.monotonic() - self._started,
+            seconds=self.accounting.end(phase),
             **{name: float(value) for name, value in self.counters.items()},
         )
         self.report(metrics, phase, groups)
-
-
-def label(group: Group, source: RewardSource) -> Group:
-    """The group with the rewards of `source` in force: the reward swap is this assignment."""
-    reward = source.score(group)
-    return group.with_rewards({**group.rewards, source.name: reward}, reward)
 
 
 def _mean(values: Iterable[Float[Tensor, "M"]]) -> float:

@@ -8,6 +8,7 @@ from rewardswap.configuration import Run
 from rewardswap.loops.rspo import RewardSwap
 from rewardswap.methods.max_rl import MaxRL
 from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.sources import RewardConfig
 from rewardswap.trainer import label
 
 
@@ -43,7 +44,7 @@ def test_returns_below_zero_are_refused() -> None:
 
 def test_the_explorer_needs_a_credit_that_reads_dense_rewards() -> None:
     run = Run("x", loop="on_policy", method=MaxRL())
-    with pytest.raises(ValueError, match=r"use swap\.dense_credit reward_to_go, or loop on_policy"):
+    with pytest.raises(ValueError, match=r"use reward\.dense_credit reward_to_go, or loop"):
         replace(run, loop="rspo")
-    replace(run, loop="rspo", swap=RewardSwap(dense_credit="reward_to_go"))
+    replace(run, loop="rspo", reward=RewardConfig(dense_credit="reward_to_go"))
     replace(run, loop="rspo", swap=RewardSwap(explore_steps=0))

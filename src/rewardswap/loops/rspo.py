@@ -30,9 +30,6 @@ EXPLORING = {
     "explorer_minibatches",
     "explorer_optimizer",
     "explorer_critic",
-    "dense_credit",
-    "dense_discount",
-    "add_outcome",
     "harvest",
 }
 """Settings that need an explorer that learns."""
@@ -74,14 +71,6 @@ class RewardSwap:
     agent's momentum outweigh k dense steps)."""
     explorer_critic: Literal["copy", "fresh"] = "copy"
     """Where the explorer's critic starts, in a method that has one (ours)."""
-    dense_credit: Literal["sum", "reward_to_go"] = "sum"
-    """How the explorer credits dense rewards: as its method does with the sum over turns (the
-    literal reading), or every turn by its discounted reward-to-go among all turns of the group
-    (ours; not for a method with a critic, which credits turns itself)."""
-    dense_discount: float = 0.9
-    """Discount of `dense_credit reward_to_go`."""
-    add_outcome: bool = False
-    """Whether the explorer's reward has the outcome added (ours)."""
     harvest: Literal["final", "during", "both"] = "final"
     """What is stored: one more rollout by the final explorer (the literal reading), the rollouts
     that it learned from, each with its own pi_B, or both (ours)."""
@@ -119,8 +108,6 @@ class RewardSwap:
             raise ValueError(
                 f"explorer_minibatches must be at least 1, got {self.explorer_minibatches}"
             )
-        if not 0 <= self.dense_discount <= 1:
-            raise ValueError(f"dense_discount must be in [0, 1], got {self.dense_discount}")
         self._refuse_idle()
 
     def _refuse_idle(self) -> None:
@@ -130,9 +117,6 @@ class RewardSwap:
         reasons = {
             "explore_steps = 0": set() if self.explore_steps else EXPLORING,
             "alpha = 0": set() if self.alpha else REPLAYING,
-            "dense_credit sum": set()
-            if self.dense_credit == "reward_to_go"
-            else {"dense_discount"},
         }
         for reason, idle in reasons.items():
             for name in sorted(changed & idle):

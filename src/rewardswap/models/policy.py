@@ -62,7 +62,9 @@ class Policy(Learner):
         trunk: nn.Module = self.model.get_decoder()  # type: ignore[operator]
         return trunk
 
-    def _forward(self, batch: Batch, *, entropy_gradient: bool = False) -> TokenScores:
+    def _forward(
+        self, batch: Batch, *, entropy_gradient: bool = False, temperature: float | None = None
+    ) -> TokenScores:
         """The trunk over all tokens, the head only where an action token is predicted."""
         head: Any = self.model.get_output_embeddings()  # type: ignore[operator]
         mask = batch.action_mask
@@ -74,7 +76,7 @@ class Policy(Learner):
             head,
             hidden[:, :-1][predicted],
             batch.tokens[mask],
-            self.temperature,
+            self.temperature if temperature is None else temperature,
             entropy_gradient=entropy_gradient,
             most_logits=self.head_logits,
         )
@@ -84,13 +86,16 @@ class Policy(Learner):
         )
 
     @torch.no_grad()
-    def score(self, batch: Batch) -> TokenScores:
-        """log-probabilities and entropies of all action tokens, without gradient, on the CPU."""
+    def score(self, batch: Batch, temperature: float | None = None) -> TokenScores:
+        """log-probabilities and entropies of all action tokens, without gradient, on the CPU.
+
+        They are taken at the policy's sampling temperature, or at the one that is given.
+        """
         logprob = torch.zeros(batch.tokens.shape)
         entropy = torch.zeros(batch.tokens.shape)
         for rows in self._microbatches(batch):
             part = batch.take(rows).to(self.device)
-            scores = self._forward(part)
+            scores = self._forward(part, temperature=temperature)
             width = part.tokens.shape[1]
             logprob[rows, :width] = scores.logprob.cpu()
             entropy[rows, :width] = scores.entropy.cpu()
@@ -119,7 +124,7 @@ class Policy(Learner):
 class Reference(Policy):
     """What a policy with an adapter was before it learned: the same model, its adapter off."""
 
-    def score(self, batch: Batch) -> TokenScores:
+    def score(self, batch: Batch, temperature: float | None = None) -> TokenScores:
         """As `Policy.score`, of the start policy."""
         with adapter_off(self.model):
-            return super().score(batch)
+            return super().score(batch, temperature)

@@ -102,4 +102,4 @@ class Models:
 
 def learns_reward(run: Run) -> bool:
     """Whether the run fits a process reward model."""
-    return run.loop == "rspo" and run.swap.explore_steps > 0 and run.reward.dense == "learned"
+    return run.uses_dense_reward and run.reward.learned

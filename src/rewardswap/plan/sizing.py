@@ -96,7 +96,7 @@ class Sizing:
     def live(self) -> dict[str, int]:
         """Episodes that are live at once on one device, by what they are played for."""
         played = {"training": self.episodes, "evaluation": self.evaluated}
-        if learns_reward(self.run):
+        if learns_reward(self.run) and self.run.reward.fitted:
             reward = self.run.reward
             each = reward.group_size * len(reward.temperatures)
             played["process reward"] = max(1, reward.trajectories // each) * reward.group_size

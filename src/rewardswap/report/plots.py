@@ -67,17 +67,16 @@ class Curve:
     small: bool = False
 
 
-DENSE_REWARDS = ("dense_reward_mean", "process_reward_mean", "progress_reward_mean")
-"""Names of the dense reward, of which a run has one."""
 
 
 def large_curves(metrics: Sequence[Json]) -> list[Curve]:
     """Success, the benchmark's own score if it is another, and the dense reward, over both axes."""
-    dense = next((key for key in DENSE_REWARDS if any(key in row for row in metrics)), None)
+    keys = {key: None for row in metrics for key in row if key.endswith("_reward_mean")}
+    dense = next((key for key in keys if key != "outcome_reward_mean"), "dense_reward_mean")
     pairs = [(row.get("task_score_mean"), row.get("outcome_mean")) for row in metrics]
     scored = any(None not in pair and len(set(pair)) == 2 for pair in pairs)
     score = {"Task score": "task_score_mean"} if scored else {}
-    shown = {"Success": "success", **score, "Dense reward": dense or DENSE_REWARDS[0]}
+    shown = {"Success": "success", **score, "Dense reward": dense}
     return [
         Curve(f"{key}-{x}".replace("_", "-"), title, (key,), x, percent=key == "success")
         for title, key in shown.items()

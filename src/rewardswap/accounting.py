@@ -1,0 +1,43 @@
+"""What a run has spent: sums over everything, and the same phase by phase."""
+
+import time
+from collections import Counter
+
+
+class Accounting:
+    """Environment steps, tokens, updates and wall-clock seconds of a run.
+
+    Seconds go to the phase whose record ends them, so those of all phases add up to the run's.
+    """
+
+    def __init__(self) -> None:
+        self.total: Counter[str] = Counter()
+        self.phases: dict[str, Counter[str]] = {}
+        self._seconds: dict[str, float] = {}
+        self._started = self._last = time.monotonic()
+
+    def add(self, phase: str, **counts: int) -> None:
+        """Count for a phase, and so for the whole."""
+        self.total.update(counts)
+        self.phases.setdefault(phase, Counter()).update(counts)
+
+    def end(self, phase: str) -> float:
+        """Give the seconds since the last record to `phase`; the seconds since the start."""
+        now = time.monotonic()
+        self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._last
+        self._last = now
+        return now - self._started
+
+    def as_dict(self) -> dict[str, dict[str, int | float]]:
+        """Counts and seconds of each phase, ready for JSON."""
+        names = dict.fromkeys([*self.phases, *self._seconds])
+        return {
+            name: {
+                "environment_steps": self.phases.get(name, Counter())["environment_steps"],
+                "generated_tokens": self.phases.get(name, Counter())["generated_tokens"],
+                "trained_tokens": self.phases.get(name, Counter())["trained_tokens"],
+                "updates": self.phases.get(name, Counter())["all_updates"],
+                "seconds": self._seconds.get(name, 0.0),
+            }
+            for name in names
+        }
