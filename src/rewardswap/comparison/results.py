@@ -3,8 +3,7 @@
 import hashlib
 import json
 import os
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import tomli_w
 
 from rewardswap.comparison.columns import curves, rounded
 from rewardswap.comparison.compared import APART, settings_changed, settings_of
+from rewardswap.comparison.files import read_config, read_document, read_lines
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Panel
 from rewardswap.types import Task
@@ -76,9 +76,14 @@ def result_of(
 
     Raises ValueError naming the file that is missing or unreadable.
     """
-    config = _config(run_folder)
-    environment, summary = _document(run_folder, "environment"), _document(run_folder, "summary")
-    before, after = (_document(run_folder, f"evaluation-{when}") for when in ("before", "after"))
+    config = read_config(run_folder)
+    environment, summary = (
+        read_document(run_folder, "environment"),
+        read_document(run_folder, "summary"),
+    )
+    before, after = (
+        read_document(run_folder, f"evaluation-{when}") for when in ("before", "after")
+    )
     panel = after["panel"]
     return {
         "format": FORMAT,
@@ -97,7 +102,7 @@ def result_of(
         "before": _measured(before),
         "after": _measured(after),
         "tasks": _task_bits(run_folder, panel),
-        "curve": curves(_lines(run_folder / "metrics.jsonl")),
+        "curve": curves(read_lines(run_folder / "metrics.jsonl")),
         "mixed": list(mixed),
     }
 
@@ -155,38 +160,6 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number that can be compared")
 
 
-def _config(folder: Path) -> Json:
-    path = folder / "config.toml"
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}; give a run folder") from error
-
-
-def _document(folder: Path, name: str) -> Json:
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        raise ValueError(f"{path} is missing: the run did not finish; run it again")
-    try:
-        document: Json = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is cut or not JSON ({error}); run it again") from error
-    return document
-
-
-def _lines(path: Path) -> Iterator[Json]:
-    if not path.is_file():
-        raise ValueError(f"{path} is missing; run it again")
-    with path.open(encoding="utf-8") as file:
-        for count, line in enumerate(file, 1):
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise ValueError(
-                    f"{path}, line {count} is cut or not JSON ({error}); run it again"
-                ) from error
-
-
 def _measured(evaluation: Mapping[str, Any]) -> Json:
     families = {
         name: {"tasks": tally["tasks"], "success": rounded(tally["success"])}
@@ -201,9 +174,9 @@ def _task_bits(folder: Path, panel: Mapping[str, Any]) -> dict[str, str]:
     Episodes that failed have no trajectory; their places are known from the evaluation before
     training. Where that lacks some too the places are unknown, and there are no bits.
     """
-    won = {row["task"]: row["success"] for row in _lines(folder / "trajectories/after.jsonl")}
+    won = {row["task"]: row["success"] for row in read_lines(folder / "trajectories/after.jsonl")}
     for name in ("after", "before"):
-        rows = _lines(folder / f"trajectories/{name}.jsonl")
+        rows = read_lines(folder / f"trajectories/{name}.jsonl")
         tasks = tuple(Task(row["task"], row["family"]) for row in rows)
         if tasks and Panel(panel["split"], tasks).hash == panel["hash"]:
             return _bits(tasks, won)

@@ -1,0 +1,79 @@
+"""The command `rewardswap report`."""
+
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from rich.console import Console
+
+from rewardswap.comparison.arms import MIXABLE
+from rewardswap.names import unknown
+from rewardswap.options import UsageError, checked, parse
+
+USAGE = """\
+usage: rewardswap report RESULTS.jsonl|RUN_FOLDER ... --output FOLDER
+         compare runs: tables (Markdown, HTML, CSV) and plots (PNG)
+       rewardswap report RUN_FOLDER
+         write the run's own report.html anew
+--baseline ARM           what arms are compared with that name nothing themselves
+--mix commits settings temperatures budgets
+                         what may differ between compared results; every table
+                         then says so"""
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """How results are compared, and where the report goes."""
+
+    output: Path | None = None
+    """Folder of the report; none: one run folder's own report is written anew."""
+    baseline: str | None = None
+    """The arm that others are compared with which name none."""
+    mix: tuple[str, ...] = ()
+    """What may differ between compared results: commits, settings, temperatures, budgets."""
+
+    def __post_init__(self) -> None:
+        for kind in self.mix:
+            if kind not in MIXABLE:
+                raise ValueError(unknown("kind to mix", kind, MIXABLE))
+
+
+def report(words: list[str], console: Console) -> None:
+    """Compare runs: tables and plots; or write one run's report anew."""
+    if not words or words[0] in ("-h", "--help"):
+        console.print(USAGE, highlight=False, markup=False)
+        return
+    paths = [Path(word) for word in takewhile(lambda word: not word.startswith("-"), words)]
+    rest = words[len(paths) :]
+    settings = parse(ReportSettings, ReportSettings(), rest, "rewardswap report")
+    if not paths:
+        raise UsageError("report needs files of results or run folders first, then its keys")
+    from rewardswap.comparison.sources import is_run_folder
+
+    if settings.output is None:
+        if len(paths) > 1 or not is_run_folder(paths[0]):
+            raise UsageError("--output is missing; give a folder for the report")
+        if rest:
+            raise UsageError(f"{rest[0]} does nothing for one run folder without --output")
+        _one_run(paths[0], console)
+        return
+    _compared(paths, settings, settings.output, console)
+
+
+def _one_run(run: Path, console: Console) -> None:
+    from rewardswap.report import write_report
+
+    page = checked(lambda: write_report(run))
+    console.print(f"the run's own report, written anew: {page}", highlight=False, markup=False)
+
+
+def _compared(paths: list[Path], settings: ReportSettings, output: Path, console: Console) -> None:
+    from rewardswap.comparison.comparing import compare
+    from rewardswap.comparison.page import summary, write_comparison
+    from rewardswap.comparison.sources import gather
+
+    found = checked(lambda: compare(gather(paths), settings.baseline, settings.mix))
+    page = checked(lambda: write_comparison(found, output))
+    for line in (summary(found), *found.notes, found.mixture, str(page)):
+        if line:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
