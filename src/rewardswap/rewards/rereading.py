@@ -69,8 +69,8 @@ class _Chat:
     def action(self, action: str, turn: int) -> IntArray:
         """Tokens of an action, with the special token that the template ends a message by."""
         self.messages.append({"role": "assistant", "content": action})
-        self.told += action
         following = self._render([*self.messages, {"role": "user", "content": "x"}], turn)
+        self.told += _gap(self.told, action, following) + action
         behind = following.removeprefix(self.told)
         first = self._tokens(behind)[:1] if following.startswith(self.told) else []
         self.ended = first[0] if first and first[0] in self.special else None
@@ -97,3 +97,10 @@ class _Chat:
                 "a backbone whose template takes a chat of user and assistant"
             ) from error
         return text
+
+
+def _gap(prompt: str, action: str, told: str) -> str:
+    """Space that a template writes between a header and what was said; a model says none."""
+    said = told.removeprefix(prompt)
+    gap = said[: len(said) - len(said.lstrip())]
+    return gap if told.startswith(prompt + gap + action) else ""
