@@ -1,10 +1,14 @@
+import json
+from dataclasses import replace
 from io import StringIO
 from itertools import product
 
 import pytest
 from rich.console import Console
 
-from rewardswap.rewards.quality import area_under_curve, judge
+from rewardswap.rewards.probes import probe
+from rewardswap.rewards.quality import judge
+from rewardswap.rewards.ranking import area_under_curve
 
 
 def test_area_under_curve_counts_ties_half() -> None:
@@ -124,3 +128,81 @@ def test_judge_refuses_rewards_that_do_not_fit(make) -> None:
         judge([make([5, 5, 5], task="kettle")], [[0.1]])
     with pytest.raises(ValueError, match="no held-out trajectories"):
         judge([], [])
+
+
+def test_calibration_and_rank_correlation_are_told(make) -> None:
+    episodes = [make([5, 5], task="a", index=n, success=n > 0) for n in range(3)]
+    episodes.append(make([5, 5, 5], task="b"))
+    quality = judge(episodes, [[0.25], [0.5], [1.5], [0.25, -0.5]])
+    # predictions .25, .5, 1 and 0 of a failure, two successes, a failure: gaps .25, .5, 0, 0
+    assert quality.calibration_error == pytest.approx(0.75 / 4)
+    filled = [(part.lower, part.count) for part in quality.calibration if part.count]
+    assert filled == [(0.0, 1), (0.2, 1), (0.5, 1), (0.9, 1)]
+    # ranks 1 2 3 against 1 2.5 2.5: 1.5 / sqrt(2 * 1.5); lengths are all equal there
+    assert quality.rank_correlation == pytest.approx(1.5 / 3**0.5)
+    assert (quality.rank_correlation_length_only, quality.rank_tasks) == (0.0, 1)
+    # two successes of four
+    assert quality.brier_base_rate == 0.25
+
+
+def test_families_are_judged_apart(make) -> None:
+    def of(family: str, **settings):
+        episode = make(**settings)
+        return replace(episode, task=replace(episode.task, family=family))
+
+    episodes = [
+        of("heat", observations=[5, 5], task="h", index=0, success=True),
+        of("cool", observations=[5, 5, 5], task="c", index=0, success=True),
+        of("heat", observations=[5, 5, 5], task="h", index=1),
+        of("cool", observations=[5, 5], task="d", index=0),
+    ]
+    cool, heat = judge(episodes, [[0.75], [0.5, 0.0], [0.0, 0.25], [1.0]]).families
+    # cool: .5 of a success, 1 of a failure, which is shorter; they are of two tasks
+    assert (cool.family, cool.trajectories, cool.successes) == ("cool", 2, 1)
+    assert (cool.auc, cool.auc_within_task, cool.auc_length_only) == (0.0, None, 0.0)
+    assert cool.brier == (0.25 + 1.0) / 2
+    # heat: .75 of a success, .25 of a failure, which is longer
+    assert (heat.auc, heat.auc_within_task, heat.auc_length_only) == (1.0, 1.0, 1.0)
+    assert heat.brier == 0.0625
+
+
+def test_worse_than_chance_is_said(make) -> None:
+    episodes = [make([5] * 5, index=n, success=n % 2 == 0) for n in range(6)]
+    quality = judge(episodes, [[-0.3 * e.success] * 4 for e in episodes])
+    assert quality.warning == (
+        "This process reward is worse than chance: AUC 0.00 in total, 0.00 within a task, 0.00 at "
+        "fixed turns; it ranks failures above successes there."
+    )
+
+
+def test_a_turn_counter_that_is_also_worse_than_chance_is_both(make) -> None:
+    episodes = [make([5, 5, 5], index=n, success=True) for n in range(3)]
+    episodes += [make([5] * 9, index=3 + n, success=False) for n in range(3)]
+    quality = judge(
+        episodes, [[0.5 + 0.1 * (not e.success)] + [-0.1] * (len(e.turns) - 1) for e in episodes]
+    )
+    assert quality.auc_total == 1.0 and quality.auc_at_fixed_turns == 0.0
+    said = quality.warning or ""
+    assert "turn counter" in said
+    assert "worse than chance: AUC 0.00 at fixed turns;" in said
+
+
+def test_probes_join_the_warning_and_the_tables(make) -> None:
+    episodes = [make([5] * 5, index=n, success=n % 2 == 0) for n in range(6)]
+    quality = judge(episodes, [[0.3 * e.success] * 4 for e in episodes])
+    assert quality.warning is None and len(quality.tables()) == 3
+    # one more for every turn: it pays for padding and repetition, and sees no order
+    probes = probe(lambda some: [[1.0] * len(t.turns) for t in some], episodes)
+    probed = quality.with_probes(probes)
+    assert len(probed.tables()) == 4
+    assert probed.warning == " ".join(probes.warnings) != ""
+    values = json.loads(json.dumps(probed.as_dict()))
+    assert values["probes"]["probes"][1]["change"] == "repeated"
+    assert values["families"][0]["family"] == "made-up"
+    assert len(values["calibration"]) == 10
+    console = Console(width=120, file=StringIO(), record=True)
+    for table in probed.tables():
+        console.print(table)
+    shown = console.export_text()
+    for title in ("on held-out tasks", "per task family", "calibration of R_hat", "how changed"):
+        assert title in shown
