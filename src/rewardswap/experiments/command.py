@@ -78,7 +78,7 @@ def experiment(words: list[str], console: Console) -> None:
     if settings.list:
         _list(chosen, jobs, _results_folder(chosen, settings) / "results.jsonl", console)
         return
-    with _stopped_by_signal():
+    with stopped_by_signal():
         try:
             skipped = checked(lambda: _run(chosen, jobs, settings, console))
         except KeyboardInterrupt:
@@ -148,7 +148,7 @@ def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> 
 
 
 @contextmanager
-def _stopped_by_signal() -> Iterator[None]:
+def stopped_by_signal() -> Iterator[None]:
     """SIGTERM and SIGHUP end the runs as Ctrl-C does."""
     signals = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in signals]

@@ -43,6 +43,7 @@ class Runner:
         locks: Sequence[int] = (),
         command: Command = training,
         clock: Callable[[], float] = time.monotonic,
+        pause: float = PAUSE,
     ) -> None:
         self.experiment = experiment
         self.results = results
@@ -53,9 +54,11 @@ class Runner:
         self._locks = locks
         self._command = command
         self._clock = clock
+        self._pause = pause
         self._began = clock()
         self._waiting: list[Job] = []
-        self._running: list[Process] = []
+        self.running: list[Process] = []
+        """Runs that go on, or that were ended by an error."""
         self._failures: Counter[str] = Counter()
         self.skipped: set[str] = set()
         """Names of arms that failed too often, and of those that need their checkpoints."""
@@ -71,13 +74,13 @@ class Runner:
             while True:
                 self._collect()
                 self._fill()
-                if not self._running:
+                if not self.running:
                     break
                 self._show()
-                time.sleep(PAUSE)
+                time.sleep(self._pause)
         finally:
             self.board.close()
-            for process in self._running:
+            for process in self.running:
                 process.end()
         return self._waiting
 
@@ -107,11 +110,11 @@ class Runner:
                     self._waiting.remove(job)
 
     def _collect(self) -> None:
-        for process in list(self._running):
+        for process in list(self.running):
             code = process.child.poll()
             if code is None:
                 continue
-            self._running.remove(process)
+            self.running.remove(process)
             if code == 0 and (self.places.folder(process.job) / "summary.json").is_file():
                 self._store(process.job)
                 self.board.ended(self._row(process, "done"))
@@ -140,14 +143,14 @@ class Runner:
             self.skipped.add(job.arm.name)
 
     def _fill(self) -> None:
-        while len(self._running) < self.at_once:
+        while len(self.running) < self.at_once:
             job = next((job for job in self._waiting if self._may_start(job)), None)
             if job is None:
                 return
             self.places.set_aside(job)
             self.places.write_config(job)
             self._waiting.remove(job)
-            self._running.append(start(job, self.places, self._command, self._locks))
+            self.running.append(start(job, self.places, self._command, self._locks))
             self.board.started(job)
 
     def _may_start(self, job: Job) -> bool:
@@ -159,7 +162,7 @@ class Runner:
                 self.board.say(f"arm {job.arm.name} is skipped: it needs {needed.label}")
                 self.skipped.add(job.arm.name)
                 return False
-            if needed in [*self._waiting, *(process.job for process in self._running)]:
+            if needed in [*self._waiting, *(process.job for process in self.running)]:
                 return False
         return fits(self._expected(job), self._clock() - self._began, self.limit)
 
@@ -172,10 +175,11 @@ class Runner:
         return Row(job, state, process.seconds, progress)
 
     def _show(self) -> None:
-        rows = [self._row(process, "running") for process in self._running]
+        rows = [self._row(process, "running") for process in self.running]
         self.board.show(rows, f"{len(self.results.lines)} results; {self.left()}")
 
 
 def _gain(result: Json) -> str:
     before, after = result["before"]["success"], result["after"]["success"]
-    return f"success {before:.1%} -> {after:.1%} in {spelled(result['counters']['seconds'])}"
+    seconds = float(result["counters"]["seconds"])
+    return f"success {before:.1%} -> {after:.1%} in {spelled(seconds)}"
