@@ -83,7 +83,13 @@ def test_a_method_and_settings_that_go_with_it_come_in_any_order(
     (full / "notes.txt").touch()
     words = ["train", str(file), "--output", str(full), "--method", "ppo", *SMALL[1:]]
     assert "does nothing in PPO" in refused(capsys, *words)
-    words += ["--reward.dense-credit", "sum", "--method.whiten=False", "--method.value-clip", "none"]
+    words += [
+        "--reward.dense-credit",
+        "sum",
+        "--method.whiten=False",
+        "--method.value-clip",
+        "none",
+    ]
     assert "is not empty" in refused(capsys, *words)  # as far as it can come without a run
 
 

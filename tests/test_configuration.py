@@ -16,7 +16,7 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.replay_credit import HistoryMedian, MixedGroup
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
 from rewardswap.methods.dapo import DAPO
@@ -249,7 +249,15 @@ def small(tmp_path: Path) -> Iterator[Callable[..., Training]]:
 def handed_over(training: Training, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the session gives to the loop rspo."""
     given: dict[str, Any] = {}
-    monkeypatch.setattr(session, "rspo", lambda *_, **named: given.update(named))
+
+    class Given:
+        def __init__(self, *_: Any, **named: Any) -> None:
+            given.update(named)
+
+        def run(self) -> None:
+            pass
+
+    monkeypatch.setattr(session, "Rspo", Given)
     training._loop(trainer_in(training), ProgressReward())
     return given
 

@@ -96,17 +96,17 @@ def rewarded(rows: Sequence[Sequence[float]]) -> Group:
 def test_the_spread_of_turn_rewards_by_hand() -> None:
     metrics = turn_reward_spread([rewarded([[1, 0, 0], [1]]), rewarded([[0, 0]])], "dense")
     # 1 0 0 1 0 0: mean 1/3, variance 1/3 - 1/9 = 2/9
-    assert metrics["turn_reward_mean"] == pytest.approx(1 / 3)
-    assert metrics["turn_reward_deviation"] == pytest.approx((2 / 9) ** 0.5)
-    assert metrics["turn_reward_equal_share"] == pytest.approx(4 / 6)
-    assert metrics["turn_reward_collapsed"] == 0
+    assert metrics["turn_rewards_mean"] == pytest.approx(1 / 3)
+    assert metrics["turn_rewards_deviation"] == pytest.approx((2 / 9) ** 0.5)
+    assert metrics["turn_rewards_equal_share"] == pytest.approx(4 / 6)
+    assert metrics["turn_rewards_collapsed"] == 0
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
 def test_a_collapse_is_one_at_every_scale(scale: float) -> None:
     def collapsed(*values: float) -> float:
         group = rewarded([[scale * value for value in values]])
-        return turn_reward_spread([group], "dense")["turn_reward_collapsed"]
+        return turn_reward_spread([group], "dense")["turn_rewards_collapsed"]
 
     assert collapsed(0.7, 0.7, 0.7) == collapsed(0.0, 0.0) == 1
     assert collapsed(1.0, 1.001) == 1  # deviation .0005

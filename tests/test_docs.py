@@ -8,7 +8,7 @@ import pytest
 
 from rewardswap.cli import main
 from rewardswap.env_config import ENVIRONMENTS
-from rewardswap.loops.rspo import RewardSwap
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.options import option_types
 from rewardswap.recipes import demo

@@ -3,7 +3,7 @@
 import pytest
 
 from rewardswap.env_config.webshop import WebShop
-from rewardswap.loops.rspo import RewardSwap
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.recipes import RECIPES, demo
 

@@ -9,7 +9,7 @@ import torch
 
 from made import MadePlay, made_trajectory, small_policy
 from rewardswap.errors import RunStoppedError, TooManyFailuresError
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rewards.outcome import OutcomeReward

@@ -11,7 +11,7 @@ import torch
 from made import MadePlay
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.ppo import PPO
 from rewardswap.models.critic import Critic
 from rewardswap.rewards.outcome import OutcomeReward

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rewardswap.configuration import PolicyConfig
 from rewardswap.learners import make_learners
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.adapter import add_adapter
 from rewardswap.models.batching import collate

@@ -8,8 +8,9 @@ import torch
 
 from made import MadePlay, made_trajectory, small_llama, small_policy
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.rspo import Batch as Sizes
-from rewardswap.loops.rspo import RewardSwap, rspo
+from rewardswap.loops.rspo import Rspo
+from rewardswap.loops.settings import Batch as Sizes
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.batching import Batch
 from rewardswap.models.critic import Critic, ValueModel
@@ -83,7 +84,7 @@ def run_rspo(
 ) -> ReplayBuffer:
     if buffer is None:
         buffer = ReplayBuffer(swap.replay_capacity, 5, swap.replay_by, swap.replay_unit)
-    rspo(
+    Rspo(
         trainer,
         swap,
         batch,
@@ -91,7 +92,7 @@ def run_rspo(
         dense=dense or ProgressReward(),
         outcome=OutcomeReward(),
         buffer=buffer,
-    )
+    ).run()
     return buffer
 
 

@@ -31,6 +31,7 @@ from rewardswap.options import (
     with_choices,
 )
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
+from rewardswap.prm.command import prm
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import IDLE_SECTIONS, named_method, read_run
 
@@ -170,6 +171,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], None]] = {
     "train": train,
     "plan": plan,
     "eval": evaluate,
+    "prm": prm,
     "experiment": experiment,
     "report": report,
     "demo": demo,

@@ -11,7 +11,7 @@ from rewardswap.env_config import model_of
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.loops.budget import BudgetUnit
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.base import Method
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.head import HEAD_LOGITS
@@ -242,6 +242,8 @@ class Run:
             raise ValueError(f"swap.explorer_critic does nothing in {name}: it has no critic")
 
     def _check_dense(self) -> None:
+        if self.loop == "dense" and self.reward.online:
+            raise ValueError("reward.online does nothing in loop 'dense': it has no loops to end")
         credit, name = self.reward.dense_credit, type(self.method).__name__
         if credit == "sum" and not self.method.signed_returns:
             raise ValueError(

@@ -47,9 +47,9 @@ def diversity(groups: Sequence[Group]) -> Metrics:
 def turn_reward_spread(groups: Sequence[Group], source_name: str) -> Metrics:
     """Distribution of the turn rewards of a source over the turns of the selected trajectories.
 
-    - `turn_reward_mean`, `turn_reward_deviation`: over turns, without correction;
-    - `turn_reward_equal_share`: share of the turns that have the most common reward (float32);
-    - `turn_reward_collapsed`: 1 where the deviation is at most a thousandth of the root mean
+    - `turn_rewards_mean`, `turn_rewards_deviation`: over turns, without correction;
+    - `turn_rewards_equal_share`: share of the turns that have the most common reward (float32);
+    - `turn_rewards_collapsed`: 1 where the deviation is at most a thousandth of the root mean
       square (the threshold is ours): the reward says the same of every turn.
 
     Raises ValueError without groups, or if a group was not scored by the source.
@@ -61,10 +61,10 @@ def turn_reward_spread(groups: Sequence[Group], source_name: str) -> Metrics:
     root_mean_square = float(rewards.square().mean().sqrt())
     most_common = int(torch.unique(rewards, return_counts=True)[1].max())
     return {
-        "turn_reward_mean": float(rewards.mean()),
-        "turn_reward_deviation": deviation,
-        "turn_reward_equal_share": most_common / len(rewards),
-        "turn_reward_collapsed": float(deviation <= COLLAPSED * root_mean_square),
+        "turn_rewards_mean": float(rewards.mean()),
+        "turn_rewards_deviation": deviation,
+        "turn_rewards_equal_share": most_common / len(rewards),
+        "turn_rewards_collapsed": float(deviation <= COLLAPSED * root_mean_square),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.webshop import WebShop
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.base import Method
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO

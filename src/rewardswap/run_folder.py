@@ -70,6 +70,12 @@ class RunFolder:
         self._metrics.write(json.dumps(metrics) + "\n")
         self._metrics.flush()
 
+    def add_refit(self, version: int, accepted: bool, quality: Mapping[str, Any]) -> None:
+        """One more line of prm-refits.jsonl: what came of a refit of the process reward model."""
+        row = {"version": version, "accepted": accepted, "quality": quality}
+        with self._open("prm-refits.jsonl") as file:
+            file.write(json.dumps(row) + "\n")
+
     def add_trajectories(
         self, groups: Sequence[Group], phase: str, source: str, indices: Sequence[int] = (0,)
     ) -> None:

@@ -22,16 +22,17 @@ from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.replay_credit import replay_credit
-from rewardswap.loops.rspo import rspo
+from rewardswap.loops.rspo import Rspo
 from rewardswap.methods import method_name
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
 from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
-from rewardswap.replay import ReplayBuffer
 from rewardswap.report import write_report
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.combined import AddedRewards
+from rewardswap.rewards.novelty import NoveltyReward
+from rewardswap.rewards.online import refit
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.run_folder import RunFolder
@@ -81,6 +82,7 @@ class Training:
         self.accounting = Accounting()
         """What is played beside training: evaluations, and rollouts for the process reward."""
         self.process_reward = self._trained_before()
+        self.novelty = NoveltyReward() if run.reward.dense == "novelty" else None
         self.dense = self._dense() if run.uses_dense_reward and not run.reward.fitted else None
         self.folder = RunFolder(output)
 
@@ -103,7 +105,20 @@ class Training:
     def _dense(self) -> RewardSource:
         """The dense reward as its settings say, with the process reward model if it is learned."""
         seed = derived_seed(self.run.seed, "reward noise")
-        return self.run.reward.source(self.stage.world.turn_limit, seed, self.process_reward)
+        base = self.process_reward or self.novelty
+        return self.run.reward.source(self.stage.world.turn_limit, seed, base)
+
+    def _before_scoring(self, groups: Sequence[Group]) -> None:
+        """Novelty counts the states of a batch of the explorer before it is scored."""
+        if self.novelty is not None:
+            self.novelty.count(groups)
+
+    def _after_loop(self, groups: Sequence[Group]) -> None:
+        """The online process reward model is refitted on what a loop saw."""
+        if not self.run.reward.online or self.process_reward is None:
+            return
+        found = refit(self.process_reward, [t for group in groups for t in group.trajectories])
+        self.folder.add_refit(self.process_reward.version, found.accepted, found.after.as_dict())
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
@@ -244,21 +259,27 @@ class Training:
         if run.loop != "rspo":
             reward = dense if run.loop == "dense" and dense is not None else outcome
             tasks, size = run.batch.tasks, run.batch.group_size
-            on_policy(trainer, budget=budget, tasks=tasks, group_size=size, reward=reward)
+            on_policy(
+                trainer,
+                budget=budget,
+                tasks=tasks,
+                group_size=size,
+                reward=reward,
+                before_scoring=self._before_scoring,
+            )
             return
         swap = run.swap
-        buffer = ReplayBuffer(
-            swap.replay_capacity, derived_seed(run.seed, "replay"), swap.replay_by, swap.replay_unit
-        )
-        rspo(
+        Rspo(
             trainer,
             swap,
             run.batch,
             budget=budget,
             dense=dense or outcome,
             outcome=outcome,
-            buffer=buffer,
-        )
+            buffer=swap.buffer(derived_seed(run.seed, "replay")),
+            before_scoring=self._before_scoring,
+            after_loop=self._after_loop,
+        ).run()
 
     def _save(self) -> None:
         """The trained policy as an ordinary Hugging Face folder, and the process reward model."""

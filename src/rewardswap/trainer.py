@@ -14,6 +14,7 @@ from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
 from rewardswap.collection import Collected, episode_requests, grouped
+from rewardswap.diversity import diversity
 from rewardswap.errors import RunStoppedError, TooManyFailuresError
 from rewardswap.models.batching import collate, uncollate
 from rewardswap.models.critic import Critic
@@ -224,6 +225,7 @@ class Trainer:
             "collections": float(collections),
             "filtered_groups": float(len(groups) - len(kept)),
             "missing_groups": float(wanted - len(kept)),
+            **diversity(groups),
         }
         return groups, kept, metrics
 
@@ -238,12 +240,20 @@ class Trainer:
             )
         return labelled
 
-    def harvest(self, collected: Collected, source: RewardSource) -> list[Group]:
+    def harvest(
+        self, collected: Collected, source: RewardSource, watched: RewardSource | None = None
+    ) -> list[Group]:
         """Label with `source` and store the log-probs of the policy that collected (pi_B).
 
-        They cannot be computed once that policy is gone (arXiv:2607.04713, Eq. 4).
+        They cannot be computed once that policy is gone (arXiv:2607.04713, Eq. 4). `watched`
+        scores the groups too, for the record alone.
         """
-        groups = [label(group, source) for group in collected.groups]
+        metrics = collected.metrics()
+        groups = collected.groups
+        if watched is not None:
+            groups = self._labelled(groups, watched)
+            metrics[f"{watched.name}_reward_mean"] = _mean(group.returns for group in groups)
+        groups = [label(group, source) for group in groups]
         if self.algorithm.behavior == "engine":
             scored = [group.sampled_logprob for group in groups]
         else:
@@ -253,7 +263,7 @@ class Trainer:
             group.with_column("behavior_logprob", logprob)
             for group, logprob in zip(groups, scored, strict=True)
         ]
-        self._finish(collected.metrics(), "harvest", groups)
+        self._finish({**metrics, **diversity(groups)}, "harvest", groups)
         return groups
 
     def divergence(self, groups: Sequence[Group]) -> float:

@@ -15,7 +15,8 @@ from made import small_llama
 from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.rspo import Batch, RewardSwap, rspo
+from rewardswap.loops.rspo import Rspo
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.loading import LanguageModel
@@ -104,7 +105,7 @@ def test_the_reward_swap_around_a_method_solves_the_corridor(method: str) -> Non
     buffer = ReplayBuffer(512, seed=0)
 
     def step(budget: Budget) -> None:
-        rspo(
+        Rspo(
             trainer,
             RewardSwap(explore_steps=2, learn_steps=2),
             Batch(8, 8),
@@ -112,6 +113,6 @@ def test_the_reward_swap_around_a_method_solves_the_corridor(method: str) -> Non
             dense=ProgressReward(),
             outcome=OutcomeReward(),
             buffer=buffer,
-        )
+        ).run()
 
     assert solved_within(trainer, step, most=36)

@@ -5,7 +5,7 @@ import pytest
 from made import MadePlay
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.rewards.outcome import OutcomeReward
 from training import Record, parameters, run_rspo, trainer_of
 

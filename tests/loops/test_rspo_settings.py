@@ -12,7 +12,7 @@ from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.rspo import Batch, RewardSwap
+from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.dapo import DAPO
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO

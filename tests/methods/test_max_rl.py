@@ -5,7 +5,7 @@ import torch
 
 from made import made_group
 from rewardswap.configuration import Run
-from rewardswap.loops.rspo import RewardSwap
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.max_rl import MaxRL
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.sources import RewardConfig

@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from made import MadePlay, made_group, small_llama
 from rewardswap.configuration import PolicyConfig
-from rewardswap.loops.rspo import Batch as Sizes
-from rewardswap.loops.rspo import RewardSwap
+from rewardswap.loops.settings import Batch as Sizes
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models import adapter
 from rewardswap.models.adapter import add_adapter, has_adapter, merged_state

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from made import MadePlay, made_group, small_llama, small_policy
-from rewardswap.loops.rspo import Batch as Sizes
-from rewardswap.loops.rspo import RewardSwap
+from rewardswap.loops.settings import Batch as Sizes
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.models.batching import Batch, collate, uncollate
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics

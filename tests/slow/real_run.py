@@ -18,8 +18,9 @@ from rewardswap.configuration import PolicyConfig
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.learners import make_learners
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.rspo import Batch as Sizes
-from rewardswap.loops.rspo import RewardSwap, rspo
+from rewardswap.loops.rspo import Rspo
+from rewardswap.loops.settings import Batch as Sizes
+from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.adapter import add_adapter
 from rewardswap.models.batching import Batch
@@ -155,7 +156,7 @@ def main(model: str, games: Path, kind: str) -> dict[str, Any]:
     )
     watch = Watch(trainer, stage)
     started = time.monotonic()
-    rspo(
+    Rspo(
         trainer,
         SWAP,
         SIZES,
@@ -163,7 +164,7 @@ def main(model: str, games: Path, kind: str) -> dict[str, Any]:
         dense=Odd("dense", slice(None)),
         outcome=Odd("outcome", slice(-1, None)),
         buffer=ReplayBuffer(64, 0),
-    )
+    ).run()
     found = vars(watch.seen) | {"agent_updates": trainer.agent_updates}
     return {**found, "seconds": time.monotonic() - started}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardswap.configuration import Run
-from rewardswap.loops.rspo import Batch
+from rewardswap.loops.settings import Batch
 from rewardswap.plan.learned import Models
 from rewardswap.plan.shapes import Blueprint
 from rewardswap.plan.sizing import Memory, Sizing

@@ -18,6 +18,7 @@ from rewardswap.rewards.uninformative import ConstantReward, SilentReward, TurnC
 RULES = {
     "progress": "the environment's own potential, turn by turn",
     "progress_gains": "the same without its losses: it can be hacked",
+    "novelty": "1 / sqrt of how often a state was reached: an explorer without a model",
     "constant": "1 for every trajectory: a control",
     "turn_counter": "-1 / turn_limit for every turn: a control",
     "noise": "0, for `noise` alone: a control",
@@ -32,8 +33,8 @@ class RewardConfig:
 
     dense: str = LEARNED
     """learned: the process reward model; progress: the environment's rule-based potential;
-    progress_gains: the same without its losses, which can be hacked; constant, turn_counter, noise:
-    controls; MODULE:FUNCTION: any function of a trajectory."""
+    progress_gains: the same without its losses, which can be hacked; novelty: rarely seen states;
+    constant, turn_counter, noise: controls; MODULE:FUNCTION: any function of a trajectory."""
     dense_credit: Literal["sum", "reward_to_go"] = "sum"
     """How dense rewards are credited: as the method does with the sum over turns (the literal
     reading), or every turn by its discounted reward-to-go among all turns of the group (ours; not
@@ -55,6 +56,9 @@ class RewardConfig:
     """The process reward model (paper: features at the action, sum fitted to the outcome)."""
     folder: Path | None = None
     """Folder of a process reward model that was trained before; none: fitted in the run."""
+    online: bool = False
+    """Whether the process reward model is refitted after every loop of the swap and kept where it
+    is no worse on held-out tasks (an extension)."""
     trajectories: int = 768
     """Rollouts of the start policy that it is trained and tested on."""
     group_size: int = 4
@@ -85,8 +89,9 @@ class RewardConfig:
             raise ValueError("dense_discount does nothing at dense_credit sum")
         if self.planted_phrase is None and self.planted_bonus != type(self).planted_bonus:
             raise ValueError("planted_bonus does nothing at planted_phrase none")
-        if self.folder is not None and not self.learned:
-            raise ValueError(f"folder does nothing in dense reward {self.dense!r}")
+        for name in ("folder", "online"):
+            if getattr(self, name) and not self.learned:
+                raise ValueError(f"{name} does nothing in dense reward {self.dense!r}")
 
     @property
     def learned(self) -> bool:
@@ -98,12 +103,14 @@ class RewardConfig:
         """Whether the run fits a process reward model."""
         return self.learned and self.folder is None
 
-    def source(self, turn_limit: int, seed: int, model: RewardSource | None = None) -> RewardSource:
-        """The dense reward with its bonus and its noise; `model` is the learned one.
+    def source(self, turn_limit: int, seed: int, base: RewardSource | None = None) -> RewardSource:
+        """The dense reward with its bonus and its noise.
+
+        `base` is the one below them, where it is learned or has a memory: process model, novelty.
 
         Raises ValueError for a function that cannot be imported.
         """
-        source = self._plain(turn_limit) if model is None else model
+        source = self._plain(turn_limit) if base is None else base
         if self.planted_phrase is not None:
             source = PlantedBonus(source, self.planted_phrase, self.planted_bonus)
         return NoisyReward(source, self.noise, seed) if self.noise else source
@@ -120,5 +127,5 @@ class RewardConfig:
             "noise": SilentReward,
         }
         if self.dense not in plain:
-            raise ValueError(f"dense reward {self.dense!r} needs a model")
+            raise ValueError(f"dense reward {self.dense!r} cannot be made from its name alone")
         return plain[self.dense]()
