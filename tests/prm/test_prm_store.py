@@ -97,7 +97,8 @@ def test_any_changed_character_is_seen(data: st.DataObject) -> None:
 
 def some() -> Collection:
     kept = tuple(made_trajectory(task, n) for task in "ab" for n in range(2))
-    return Collection(kept, (0, 0, 1, 1), {"policies": [{"model": "m"}]})
+    about = {"policies": [{"model": "m"}], "tokenizer_sha256": "0", "environment": {}}
+    return Collection(kept, (0, 0, 1, 1), about)
 
 
 def test_a_folder_is_read_back(tmp_path: Path) -> None:
@@ -202,11 +203,18 @@ def test_what_is_no_collection_is_refused(tmp_path: Path) -> None:
         ("{", "cannot be read"),
         ("[]", "holds no table"),
         ("{}", "has format None, this version reads 1"),
-        ('{"format": 1}', r"trajectories\.jsonl cannot be read"),
+        ('{"format": 1}', r"manifest\.json lacks 'lines'; collect anew"),
     ):
         (tmp_path / "manifest.json").write_text(content)
         with pytest.raises(ValueError, match=said):
             read_collection(tmp_path)
+
+
+def test_a_collection_without_its_trajectories_is_refused(tmp_path: Path) -> None:
+    write_collection(tmp_path / "data", some())
+    (tmp_path / "data" / "trajectories.jsonl").unlink()
+    with pytest.raises(ValueError, match=r"trajectories\.jsonl cannot be read: No such file"):
+        read_collection(tmp_path / "data")
 
 
 def test_tasks_are_known_by_hashes() -> None:

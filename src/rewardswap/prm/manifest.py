@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from rewardswap.env_config import environment_name
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.evaluation import Panel
+from rewardswap.models.loading import model_folder
 from rewardswap.prm.collect_settings import Collecting
 from rewardswap.prm.collection import Share
 from rewardswap.rewards.features import fingerprint
@@ -26,8 +27,11 @@ def tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def about_policy(stage: Stage) -> dict[str, str]:
-    """Name of a policy and sha256 of its weights."""
-    return {"model": stage.model, "weights_sha256": fingerprint(stage.language_model.model)}
+    """Short name or folder of a policy, and sha256 of its weights."""
+    folder = Path(stage.model)
+    short = model_folder(stage.model) != folder
+    name = stage.model if short else str(folder.resolve())
+    return {"model": name, "weights_sha256": fingerprint(stage.language_model.model)}
 
 
 def about_world(stage: Stage, split: str, tasks: Sequence[Task]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from rewardswap.types import Trajectory
 FORMAT = 1
 TRAJECTORIES = "trajectories.jsonl"
 MANIFEST = "manifest.json"
+KNOWN = ("lines", "sha256", "policies", "tokenizer_sha256", "environment")
+"""What every manifest says."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ def read_collection(folder: Path) -> Collection:
             f"{folder} has format {manifest.get('format')!r}, this version reads {FORMAT}; "
             "collect anew"
         )
+    missing = [name for name in KNOWN if name not in manifest]
+    if missing:
+        raise ValueError(f"{folder / MANIFEST} lacks {missing[0]!r}; collect anew")
     path = folder / TRAJECTORIES
     try:
         content = path.read_bytes()
@@ -65,11 +70,11 @@ def read_collection(folder: Path) -> Collection:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     lines = content.splitlines()
     found = [_read(path, number, line) for number, line in enumerate(lines, start=1)]
-    if len(found) != manifest.get("lines"):
+    if len(found) != manifest["lines"]:
         raise ValueError(
-            f"{path} ends behind line {len(found)}, its manifest counts {manifest.get('lines')}"
+            f"{path} ends behind line {len(found)}, its manifest counts {manifest['lines']}"
         )
-    if hashlib.sha256(content).hexdigest() != manifest.get("sha256"):
+    if hashlib.sha256(content).hexdigest() != manifest["sha256"]:
         raise ValueError(f"{path} has other lines than its manifest says, though each is whole")
     return Collection(tuple(t for t, _ in found), tuple(share for _, share in found), manifest)
 

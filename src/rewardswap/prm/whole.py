@@ -11,11 +11,14 @@ from typing import Any
 
 
 def refuse_taken(folder: Path) -> None:
-    """Raise ValueError where `folder` cannot be made: it holds files, or its parent is none."""
+    """Raise ValueError where `folder` cannot be made: it holds files, or none may be made there."""
     if folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; give another --output, or move it away")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give another --output")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise ValueError(f"{folder} cannot be written: {above} takes no folder")
 
 
 @contextmanager

@@ -1,0 +1,35 @@
+"""Process reward models that `rewardswap prm train` wrote, and what they remember."""
+
+from pathlib import Path
+from typing import Any
+
+from rewardswap.models.loading import LanguageModel
+from rewardswap.prm.whole import read_json
+from rewardswap.rewards.features import frozen_copy
+from rewardswap.rewards.process import ProcessRewardModel
+
+ORIGIN = "origin.json"
+"""What the model was made from: policy, data, commit."""
+TASKS = "tasks.json"
+"""Hashes of the tasks that fitting saw."""
+
+
+def load_process_reward(folder: Path, language_model: LanguageModel) -> ProcessRewardModel:
+    """The process reward model of a folder on the trunk of a language model, which is copied.
+
+    Raises ValueError where the folder holds none, or was fitted on another backbone.
+    """
+    return ProcessRewardModel.from_pretrained(folder, frozen_copy(language_model.model))
+
+
+def origin_of(folder: Path) -> dict[str, Any]:
+    """What a model folder says of its making; empty where a training run wrote it."""
+    return read_json(folder / ORIGIN) if (folder / ORIGIN).is_file() else {}
+
+
+def seen_tasks(folder: Path) -> frozenset[str] | None:
+    """Hashes of the tasks that were trained on or chose the epoch; none where it is not known."""
+    if not (folder / TASKS).is_file():
+        return None
+    recorded = read_json(folder / TASKS)
+    return frozenset([*recorded.get("training", ()), *recorded.get("validation", ())])
