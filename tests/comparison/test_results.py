@@ -14,7 +14,6 @@ from rewardswap.comparison.results import (
     result_of,
     settings_digest,
 )
-from rewardswap.loops.rspo import Batch
 from rewardswap.recipes import demo, demo_grpo
 
 
@@ -92,7 +91,7 @@ def test_the_digest_is_that_of_the_settings_alone(run_folder: Path) -> None:
     digest = settings_digest(demo())
     assert len(digest) == 16
     assert settings_digest(replace(demo(), seed=9, recipe="x", output=run_folder)) == digest
-    assert settings_digest(replace(demo(), batch=Batch(tasks=16, group_size=8))) != digest
+    assert settings_digest(replace(demo(), batch=replace(demo().batch, tasks=16))) != digest
     assert settings_digest(demo_grpo()) != digest
     assert result(run_folder, settings="given")["settings"] == "given"
     assert len(result(run_folder)["settings"]) == 16

@@ -82,7 +82,7 @@ def curve_of(arm: Arm, phase: str, column: str, axis: str) -> Curve | None:
 
 
 def _rounded(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(rounded(value) for value in values)
+    return tuple(float(rounded(value)) for value in values)
 
 
 def common_steps(arms: Sequence[Arm]) -> float | None:

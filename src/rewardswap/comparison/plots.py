@@ -72,7 +72,7 @@ def success_plot(comparison: Comparison, axis: str) -> Plot | None:
             _line(axes, curve, COLORS[n], DASHES[n % len(DASHES)])
         figure.legend(loc="outside right upper")
 
-    return _plot(f"success-{axis}", title, (8, 4), draw)
+    return _plot(f"success-{axis}", title, 8.0, 4.0, draw)
 
 
 def _small_multiples(
@@ -95,7 +95,7 @@ def _small_multiples(
             axes.remove()
         figure.supxlabel(f"{AXES[curves[0].axis]}; dashed grey: what the arm is compared with")
 
-    return _plot(name, title, (10, 1.9 * rows + 0.6), draw)
+    return _plot(name, title, 10.0, 1.9 * rows + 0.6, draw)
 
 
 def dense_plots(comparison: Comparison) -> list[Plot]:
@@ -124,7 +124,7 @@ def _dense_plot(
         figure.legend(loc="outside right upper")
 
     title = "Dense reward and success of those trained on it: does one rise while the other falls?"
-    return _plot("dense" if number == 1 else f"dense-{number}", title, (8, 5.5), draw)
+    return _plot("dense" if number == 1 else f"dense-{number}", title, 8.0, 5.5, draw)
 
 
 def differences_plot(pairs: Sequence[Paired]) -> Plot | None:
@@ -153,7 +153,7 @@ def differences_plot(pairs: Sequence[Paired]) -> Plot | None:
         axes.set_xlabel("points of success; blue: over seeds, grey: over seeds and tasks, 95 %")
 
     title = "Success on the panel, arm minus baseline"
-    return _plot("differences", title, (8, 0.6 * len(pairs) + 1.2), draw)
+    return _plot("differences", title, 8.0, 0.6 * len(pairs) + 1.2, draw)
 
 
 def _axis(axes: Any, axis: str, *, percent: bool) -> None:
@@ -173,18 +173,19 @@ def _line(axes: Any, curve: Curve, color: str, dashes: str, label: str | None = 
 
 
 def _wrapped(name: str, width: int = 30) -> str:
-    """A name in lines that fit beside a plot."""
+    """A name in lines that fit beside a plot; letters that its font may lack by their numbers."""
     lines = [""]
-    for word in str(visible(name)).split():
+    drawn = str(visible(name)).encode("latin-1", "backslashreplace").decode("latin-1")
+    for word in drawn.split():
         if lines[-1] and len(lines[-1]) + len(word) >= width:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "\n".join(lines)
 
 
-def _plot(name: str, title: str, size: tuple[float, float], draw: Callable[[Any], None]) -> Plot:
+def _plot(name: str, title: str, width: float, height: float, draw: Callable[[Any], None]) -> Plot:
     with matplotlib.style.context(["default", STYLE]):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
         buffer = BytesIO()
         figure.savefig(buffer, format="png", metadata={"Software": None})
