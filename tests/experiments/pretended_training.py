@@ -7,6 +7,7 @@ well on other code and another panel; "hang": it trains without end.
 """
 
 import json
+import os
 import sys
 import time
 import tomllib
@@ -29,7 +30,7 @@ write("trajectories/after.jsonl", {"task": "t", "family": "f", "success": True})
 write("trajectories/before.jsonl", {"task": "t", "family": "f", "success": False})
 write("metrics.jsonl", {"phase": "learn", "update": 1, "success": 0.5, "seconds": 1.0})
 (folder / "config.toml").write_text(config.read_text())
-print("training", run["recipe"], flush=True)
+print(f"training {run['recipe']}, threads {os.environ['OMP_NUM_THREADS']}", flush=True)
 if behaviour == "hang":
     time.sleep(60)
 if behaviour == "fail":

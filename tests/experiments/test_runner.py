@@ -2,14 +2,14 @@
 
 import json
 import signal
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pretended import SCRIPT, Made, from_weak, two_arms
+from pretended import Made, from_weak, pretend, two_arms
 
 from rewardswap.experiments.lock import locked
+from rewardswap.experiments.process import start
 
 ALL = [("grpo", 0), ("rspo", 0), ("grpo", 1), ("rspo", 1)]
 
@@ -25,7 +25,7 @@ def test_every_run_is_made_once_and_a_second_call_makes_none(tmp_path: Path) -> 
     again = Made(tmp_path, two_arms())
     assert again.run() == []
     assert again.lines == []
-    assert made.places.log(two_arms().jobs()[0]).read_text() == "training demo-grpo\n"
+    assert made.places.log(two_arms().jobs()[0]).read_text() == "training demo-grpo, threads 1\n"
 
 
 def test_two_at_once_make_the_same(tmp_path: Path) -> None:
@@ -189,13 +189,23 @@ def test_a_stopped_runner_ends_its_runs(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_held_as_long_as_a_run_lives(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", "input()"]
+    places = Made(tmp_path, two_arms()).places
+    job = two_arms().jobs()[0]
+    places.write_config(job)
     with locked(tmp_path) as lock:
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, pass_fds=(lock,))
+        process = start(job, places, pretend({"grpo/seed-0": ["hang"]}), [lock])
         with pytest.raises(ValueError, match="by the experiment of process"), locked(tmp_path):
             raise AssertionError
     with pytest.raises(ValueError, match="or by runs that it left behind"), locked(tmp_path):
         raise AssertionError
-    child.communicate(b"\n")
+    process.end()
     with locked(tmp_path):
-        assert SCRIPT.is_file()
+        pass
+
+
+def test_a_run_has_the_threads_that_it_says(tmp_path: Path) -> None:
+    experiment = two_arms(run=replace(two_arms().arms[1].run, threads=3))
+    made = Made(tmp_path, experiment)
+    made.run(experiment.jobs([], [0]))
+    said = [made.places.log(job).read_text() for job in experiment.jobs([], [0])]
+    assert said == ["training demo-grpo, threads 1\n", "training demo, threads 3\n"]

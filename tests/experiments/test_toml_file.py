@@ -66,6 +66,15 @@ def test_a_file_is_what_the_command_line_would_run(tmp_path: Path) -> None:
     assert with_kl.run == replace(start, env=WebShop(), method=GiGPO(kl_coefficient=0.5))
 
 
+def test_the_example_of_the_page_is_an_experiment(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    text = page.partition("```toml\n")[2].partition("```")[0]
+    experiment = named_experiment(written(tmp_path, text))
+    assert [arm.name for arm in experiment.arms] == ["grpo", "alpha-1-8", "alpha-1-4", "gigpo"]
+    assert experiment.arm("alpha-1-4").run.swap.alpha == 0.25
+    assert [job.key for job in experiment.jobs()][-1] == ("gigpo", 0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
