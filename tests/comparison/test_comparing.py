@@ -142,3 +142,10 @@ def test_two_baselines_are_refused() -> None:
 def test_no_result_is_refused() -> None:
     with pytest.raises(ValueError, match="no result to report"):
         compare([], None, ())
+
+
+def test_what_results_say_of_their_making_is_said() -> None:
+    rows = [made("base", seed, commit="c0ffee-dirty", mixed=["settings"]) for seed in (0, 1)]
+    notes = compare(rows, None, ()).notes
+    assert "Made with changes that are in no commit: c0ffee-dirty." in notes
+    assert "The results say that they were allowed to mix settings." in notes

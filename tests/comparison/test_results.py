@@ -51,6 +51,7 @@ def test_the_curve_has_the_dense_reward_under_one_name_and_no_nan(run_folder: Pa
     curve = result(run_folder)["curve"]
     assert curve["explore"] == {"update": [0], "success": [0.25], "dense": [0.33333]}
     assert curve["learn"] == {"update": [1, 2], "success": [0.66667, 1], "entropy": [None, None]}
+    assert curve["harvest"] == {"update": [0], "success": [0.5]}
     assert curve["loop"] == {"update": [1], "explorer_kl": [0.01], "replay_success_share": [0.5]}
 
 
@@ -162,5 +163,6 @@ def test_a_result_of_ninety_updates_is_below_twelve_kilobytes() -> None:
     explore = [{"phase": "explore", "process_reward_mean": 1 / 3, **row} for row in learn]
     explore = [{**row, "phase": "explore"} for row in explore]
     found = made("base", 0, {f"type {n}": "1" * 80 for n in range(6)}, curve=[0.5])
-    found["curve"] = curves([*learn, *explore])
+    harvest = [{**row, "phase": "harvest"} for row in explore[::3]]
+    found["curve"] = curves([*learn, *explore, *harvest])
     assert len(json.dumps(found, separators=(",", ":"))) < 12_000

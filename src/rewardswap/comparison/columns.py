@@ -17,26 +17,32 @@ LEARN = (
     "entropy",
     "clip_low_share",
     "clip_high_share",
+    "turns_mean",
+    "invalid_rate",
+    "repeated_states",
+    "edit_distance",
+    "planted_share",
 )
 """Of the agent's updates."""
-EXPLORE = ("update", "environment_steps", "success", "entropy")
+EXPLORE = ("update", "environment_steps", "success", "repeated_states", "planted_share")
 """Of the explorer's updates."""
-LOOP = ("update", "explorer_kl", "replay_success_share")
+HARVEST = ("update", "success", "repeated_states", "planted_share")
+"""Of the explorer after its updates."""
+LOOP = ("update", "explorer_kl", "replay_success_share", "replay_edit_distance")
 """Of the rows that close an exploration."""
 OUTCOME = "outcome_reward_mean"
 
 
 def curves(metrics: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
-    """Columns by phase: learn and explore, and loop for what is known once in an exploration.
+    """Columns by phase: learn, explore, harvest, and loop for what is known once in a loop.
 
     A column that no row of a phase has is left out; a value that is missing or not finite is None.
     The dense reward of any name, in reward a trajectory, is the column `dense`.
     """
     rows = list(metrics)
-    of = {phase: [row for row in rows if row["phase"] == phase] for phase in ("learn", "explore")}
+    kept = {"learn": LEARN, "explore": EXPLORE, "harvest": HARVEST}
     return {
-        "learn": _columns(of["learn"], LEARN),
-        "explore": _columns(of["explore"], EXPLORE),
+        **{p: _columns([row for row in rows if row["phase"] == p], kept[p]) for p in kept},
         "loop": _columns([row for row in rows if "explorer_kl" in row], LOOP),
     }
 

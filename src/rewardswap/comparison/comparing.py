@@ -41,7 +41,7 @@ def compare(results: Iterable[Json], baseline: str | None, mix: Collection[str])
     Raises ValueError, in one line with the way out, for results that may not be compared.
     """
     arms = arms_of(results, baseline, mix)
-    notes = [_one_seed(arms)]
+    notes = [_one_seed(arms), *_recorded(arms)]
     pairs = []
     for arm in arms:
         other = baseline_of(arm, arms, mix)
@@ -79,6 +79,17 @@ def _one_seed(arms: Sequence[Arm]) -> str:
     if not alone:
         return ""
     return f"One seed only, and so no interval over seeds: {', '.join(alone)}."
+
+
+def _recorded(arms: Sequence[Arm]) -> Iterable[str]:
+    """What the results themselves say of how they were made."""
+    runs = [run for arm in arms for run in arm.runs]
+    mixed = sorted({kind for run in runs for kind in run["mixed"]})
+    if mixed:
+        yield f"The results say that they were allowed to mix {', '.join(mixed)}."
+    changed = [commit for commit in values_of("commits", runs) if commit.endswith("-dirty")]
+    if changed:
+        yield f"Made with changes that are in no commit: {', '.join(changed)}."
 
 
 def _efficiencies(arms: Sequence[Arm]) -> Iterable[Efficiency]:

@@ -11,6 +11,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from rewardswap.comparison.comparing import Comparison
 from rewardswap.comparison.curves import AXES, Curve
+from rewardswap.comparison.hacking import WHO
 from rewardswap.comparison.paired import Paired
 from rewardswap.report.page import visible
 
@@ -117,8 +118,7 @@ def _dense_plot(
             for n, (arm, phase) in enumerate(trained):
                 curve = curves.get((arm, phase, column))
                 if curve is not None:
-                    who = "" if phase == "learn" else ", explorer"
-                    label = arm + who if column == "dense" else None
+                    label = f"{arm}, {WHO[phase]}" if column == "dense" else None
                     _line(axes, curve, COLORS[n], DASHES[n % len(DASHES)], label)
         above.set_xlabel("")
         figure.legend(loc="outside right upper")

@@ -9,6 +9,7 @@ from rewardswap.comparison.comparing import Comparison
 from rewardswap.comparison.curves import Curve
 from rewardswap.comparison.efficiency import efficiency_table
 from rewardswap.comparison.families import families_table
+from rewardswap.comparison.hacking import dense_table
 from rewardswap.comparison.results import COUNTERS, Json
 from rewardswap.comparison.tables import (
     Row,
@@ -28,6 +29,7 @@ def tables_of(comparison: Comparison) -> list[Table]:
         paired_table(comparison),
         efficiency_table(comparison),
         families_table(comparison),
+        dense_table(comparison),
         phases_table(comparison),
         settings_table(comparison.arms),
         runs_table(comparison.arms),

@@ -24,14 +24,18 @@ def share(name: str, *, plain: bool = False) -> Show:
 
 def points(name: str) -> Show:
     """A difference of shares in percentage points, with its interval."""
+    return change(name, 100.0, 1)
+
+
+def change(name: str, unit: float = 1.0, decimals: int = 2) -> Show:
+    """A difference times `unit`, signed, with its interval."""
 
     def show(row: Mapping[str, Any]) -> str:
         if row[name] is None:
             return NOTHING
-        said, low = signed(100 * row[name], 1), row[f"{name}_low"]
-        if low is None:
-            return said
-        return f"{said} [{signed(100 * low, 1)}, {signed(100 * row[name + '_high'], 1)}]"
+        ends = [row[f"{name}_low"], row[f"{name}_high"]]
+        said = [signed(unit * value, decimals) for value in (row[name], *ends) if value is not None]
+        return said[0] if len(said) == 1 else f"{said[0]} [{said[1]}, {said[2]}]"
 
     return show
 
