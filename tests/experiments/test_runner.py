@@ -95,7 +95,9 @@ def test_a_run_of_other_settings_is_not_stored_for_the_arm(tmp_path: Path) -> No
     config.write_text(config.read_text().replace("budget = 90", "budget = 91"))
     again = Made(tmp_path, two_arms())
     again.run(job)
-    assert again.lines[0] == "started grpo seed 0"
+    kept = tmp_path / "runs" / "grpo" / "seed-0.stopped-1"
+    left = f"what grpo seed 0 left before is kept in {kept}"
+    assert again.lines[:2] == [left, "started grpo seed 0"]
 
 
 def test_a_run_that_ended_on_other_code_is_made_again(tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ def test_a_checkpoint_that_is_gone_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "runs" / "weak" / "seed-3" / "checkpoint").rmdir()
     again = Made(tmp_path, from_weak(), at_once=1)
     assert again.run() == []
-    assert again.lines[0] == "started weak seed 3"
+    assert again.lines[1] == "started weak seed 3"
     assert again.stored.count(("weak", 3)) == 1
     assert not any("warning" in line for line in again.lines)
 

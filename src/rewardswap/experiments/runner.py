@@ -147,7 +147,9 @@ class Runner:
             job = next((job for job in self._waiting if self._may_start(job)), None)
             if job is None:
                 return
-            self.places.set_aside(job)
+            kept = self.places.set_aside(job)
+            if kept is not None:
+                self.board.say(f"what {job.label} left before is kept in {kept}")
             self.places.write_config(job)
             self._waiting.remove(job)
             self.running.append(start(job, self.places, self._command, self._locks))
