@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from made import MadePlay, made_trajectory
 from rewardswap.collection import episode_requests
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.envs.base import World
+from rewardswap.prm.collect_command import playable_tasks
+from rewardswap.prm.collect_settings import Collecting
 from rewardswap.prm.collection import Balance, Share, ShareStream, collect_for_reward
 from rewardswap.rollout.episodes import EpisodeRequest, Played
+from rewardswap.stage import make_stage
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.types import EpisodeFailure, Task, Trajectory
 
@@ -131,3 +138,27 @@ def test_the_next_share_plays_other_tasks_with_another_seed() -> None:
         t.task.id for t in second.trajectories
     )
     assert [seed for _, seed, _ in play.calls] == [derived_seed(3, 0), derived_seed(3, 1)]
+
+
+class Overlapping:
+    """A world whose splits share a task."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        evaluated = self.world.tasks("held_out")
+        return [*self.world.tasks("train"), evaluated[-1]] if split == "train" else evaluated
+
+
+def test_no_task_of_the_evaluated_split_is_played() -> None:
+    env = Alfworld(generated_games=20, evaluation_tasks=3)
+    stage = make_stage(env, None, device="cpu", temperature=1.0, action_tokens=None)
+    assert len(playable_tasks(Collecting(env=env), stage)) == 20
+    with pytest.raises(ValueError, match="'held_out' is the one that is evaluated"):
+        playable_tasks(Collecting(env=env, split="held_out"), stage)
+    # the last task of the split is not in a panel of two, and is not played either
+    object.__setattr__(stage, "world", Overlapping(stage.world))
+    object.__setattr__(stage, "panel", replace(stage.panel, tasks=stage.panel.tasks[:2]))
+    with pytest.raises(ValueError, match="1 of 3 tasks of split 'held_out' are also trained on"):
+        playable_tasks(Collecting(env=env), stage)

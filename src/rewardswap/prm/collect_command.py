@@ -78,7 +78,7 @@ class _Collector:
 
     def _play(self, stage: Stage) -> None:
         config = self.config
-        tasks = _tasks(config, stage)
+        tasks = playable_tasks(config, stage)
         world = about_world(stage, config.split, tasks)
         self.policies.append(about_policy(stage))
         self.world = self.world or world
@@ -112,7 +112,7 @@ def _stage(config: Collecting, policy: str | None) -> Stage:
     )
 
 
-def _tasks(config: Collecting, stage: Stage) -> Sequence[Task]:
+def playable_tasks(config: Collecting, stage: Stage) -> Sequence[Task]:
     """The tasks that may be played; ValueError where one of them is evaluated."""
     panel = stage.panel
     if config.split == panel.split:
