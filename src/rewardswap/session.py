@@ -34,6 +34,7 @@ from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.novelty import NoveltyReward
 from rewardswap.rewards.online import refit
 from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.planted import phrase_rate
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
@@ -229,6 +230,9 @@ class Training:
             return run.policy.learning_rate * (1 - updates / run.budget)
 
         def record(metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
+            if run.reward.planted_phrase is not None:
+                played = (t for group in groups for t in group.trajectories)
+                metrics["planted_share"] = phrase_rate(played, run.reward.planted_phrase)
             self.folder.add_metrics({"phase": phase, **metrics})
             self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
             screen.updated(metrics, phase)

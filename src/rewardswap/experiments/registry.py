@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from rewardswap.experiments.claims import claims
 from rewardswap.experiments.experiment import Experiment
 from rewardswap.experiments.small import smoke
 from rewardswap.experiments.toml_file import read_experiment
 from rewardswap.names import named
 
-EXPERIMENTS: dict[str, Callable[[], Experiment]] = {"smoke": smoke}
+EXPERIMENTS: dict[str, Callable[[], Experiment]] = {"smoke": smoke, "claims": claims}
 """Every experiment by its name on the command line."""
 
 

@@ -1,0 +1,170 @@
+"""The claims of the paper on the CPU testbed, arm by arm (docs/results/claims.md has the findings).
+
+Comparisons with the base methods have five seeds, everything else three. One run takes two to eight
+minutes of one core.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from rewardswap.configuration import Run
+from rewardswap.experiments.experiment import Arm, Experiment
+from rewardswap.loops.settings import Batch
+from rewardswap.methods.base import Method
+from rewardswap.methods.gigpo import GiGPO
+from rewardswap.methods.grpo import GRPO
+from rewardswap.methods.ppo import PPO
+from rewardswap.recipes import demo, webshop_demo
+from rewardswap.rewards.config import PRESETS
+from rewardswap.rewards.sources import RewardConfig
+
+FIVE, THREE = (0, 1, 2, 3, 4), (0, 1, 2)
+UPDATES = 45
+"""Updates of the agent in a run: the middle of the learning curve, where arms differ most."""
+MATCHED = 92
+"""Updates of a base method that play as many episodes: 45 x (2 x 3 + 1) x 7/8 / 3 = 91.9."""
+
+
+def claims() -> Experiment:
+    """Every claim of the paper, and the baselines that it must face."""
+    return Experiment(
+        "claims",
+        "When does the dense phase add what replay or more rollouts alone do not?",
+        (*_bases(), *_swap(), *_rewards(), *_alphas(), *_start_models(), *_shop()),
+    )
+
+
+def _start() -> Run:
+    """RSPO around GRPO as in `demo`, shorter."""
+    return replace(demo(), recipe="claims", budget=UPDATES)
+
+
+def _method(method: Method) -> Run:
+    return replace(_start(), method=method)
+
+
+def _with(**swap: Any) -> Run:
+    start = _start()
+    return replace(start, swap=replace(start.swap, **swap))
+
+
+def _rewarded(loop: Any = "rspo", **reward: Any) -> Run:
+    start = _start()
+    return replace(start, loop=loop, reward=replace(start.reward, **reward))
+
+
+def _alone(run: Run, updates: int = UPDATES) -> Run:
+    """The base method of a run."""
+    return replace(run, loop="on_policy", budget=updates)
+
+
+def _bases() -> Iterator[Arm]:
+    """RSPO against its base methods, and against GRPO with as many rollouts."""
+    methods: dict[str, Method] = {
+        "grpo": GRPO(average="trajectory"),
+        "gigpo": GiGPO(),
+        "ppo": PPO(),
+    }
+    for name, method in methods.items():
+        block = "first" if name == "grpo" else f"first-{name}"
+        yield Arm(name, _alone(_method(method)), FIVE, block=block)
+        yield Arm(f"rspo-{name}", _method(method), FIVE, baseline=name, block=block)
+        if name == "grpo":
+            replay = _with(explore_steps=0)
+            matched = _alone(_method(method), MATCHED)
+            yield Arm("grpo-matched", matched, FIVE, baseline="rspo-grpo", block=block)
+            yield Arm("replay-only", replay, FIVE, baseline="rspo-grpo", block=block)
+
+
+def _swap() -> Iterator[Arm]:
+    """Settings of the swap, against RSPO around GRPO as it is."""
+    settings: dict[str, dict[str, Any]] = {
+        "k-1": {"explore_steps": 1, "learn_steps": 1},
+        "k-5": {"explore_steps": 5, "learn_steps": 5},
+        "k-10": {"explore_steps": 10, "learn_steps": 10},
+        "replay-variance": {"replay_by": "variance"},
+        "replay-uniform": {"replay_by": "uniform"},
+        "harvest-during": {"harvest": "during"},
+        "harvest-final-reuse": {"reuse_first_batch": True},
+        "harvest-during-reuse": {"harvest": "during", "reuse_first_batch": True},
+        "explorer-rate": {"explorer_learning_rate": 1e-3},
+        "explorer-minibatches": {"explorer_minibatches": 8},
+        "ladder": {"explore_steps": 0, "harvest_temperatures": (0.7, 1.0, 1.3)},
+    }
+    for name, changed in settings.items():
+        yield Arm(name, _with(**changed), THREE, baseline="rspo-grpo", block="swap")
+    plain = GRPO(average="trajectory", clip_center="one")
+    yield Arm("clip-plain", _method(plain), THREE, baseline="rspo-grpo", block="swap")
+
+
+def _rewards() -> Iterator[Arm]:
+    """Dense rewards, learned and by rule, per trajectory and per turn, swapped and direct."""
+    rewards: dict[str, dict[str, Any]] = {
+        "learned": {},
+        "learned-to-go": {"dense_credit": "reward_to_go"},
+        "paper": {"model": PRESETS["action"]},
+        "progress": {"dense": "progress"},
+        "progress-to-go": {"dense": "progress", "dense_credit": "reward_to_go"},
+        "gains": {"dense": "progress_gains"},
+        "planted": {"planted_phrase": "close", "planted_bonus": 0.5},
+        "noise-0.1": {"noise": 0.1},
+        "noise-0.3": {"noise": 0.3},
+        "constant": {"dense": "constant"},
+        "turn-counter": {"dense": "turn_counter"},
+        "only-noise": {"dense": "noise", "noise": 1.0},
+        "novelty": {"dense": "novelty"},
+    }
+    direct = ("learned", "learned-to-go", "paper", "progress", "progress-to-go", "gains", "planted")
+    for name, changed in rewards.items():
+        own = {"model": PRESETS["after_observation"], **changed}
+        if own.get("dense", "learned") != "learned":
+            own["model"] = RewardConfig().model
+        if name in direct:
+            run = _rewarded("dense", **own)
+            yield Arm(f"direct-{name}", run, THREE, baseline="grpo", block="rewards")
+        if name != "learned":  # that one is rspo-grpo
+            run = _rewarded(**own)
+            yield Arm(f"swap-{name}", run, THREE, baseline="rspo-grpo", block="rewards")
+
+
+def _alphas() -> Iterator[Arm]:
+    """Shares of replay: 16 tasks of 4, which every alpha divides."""
+    batch = Batch(tasks=16, group_size=4)
+    for name, alpha in (("8th", 1 / 8), ("16th", 1 / 16), ("4th", 1 / 4), ("half", 1 / 2)):
+        run = replace(_start(), batch=batch, swap=replace(_start().swap, alpha=alpha))
+        baseline = None if name == "8th" else "alpha-8th"
+        yield Arm(f"alpha-{name}", run, THREE, baseline=baseline, block="alpha")
+
+
+def _start_models() -> Iterator[Arm]:
+    """Start policies of about 10 and 60 % success, beside the shipped one's 30."""
+    by_rule = RewardConfig(dense="progress", dense_credit="reward_to_go")
+    yield Arm("strong", _alone(_start(), 50), (7,), block="strong")
+    for base, needs in (("weak", None), ("strong", "strong")):
+        model = WEAK if needs is None else None
+        swapped = replace(_start(), policy=replace(_start().policy, model=model))
+        arms = {
+            "grpo": _alone(swapped),
+            "rspo": swapped,
+            "grpo-matched": _alone(swapped, MATCHED),
+            "replay-only": replace(swapped, swap=_with(explore_steps=0).swap),
+            "rspo-progress": replace(swapped, reward=by_rule),
+            "direct-progress": replace(swapped, loop="dense", reward=by_rule),
+        }
+        for name, run in arms.items():
+            baseline = None if name == "grpo" else f"{base}-grpo"
+            arm = f"{base}-{name}"
+            yield Arm(arm, run, THREE, baseline=baseline, needs=needs, block=base)
+
+
+WEAK = "agents/weak"
+"""A start policy of about 10 % success: `rewardswap sft --stop-at 0.1 --output agents/weak`."""
+
+
+def _shop() -> Iterator[Arm]:
+    """The synthetic shop."""
+    swapped = replace(webshop_demo(), recipe="claims-shop", budget=24)
+    yield Arm("shop-grpo", _alone(swapped, 24), THREE, block="shop")
+    yield Arm("shop-rspo", swapped, THREE, baseline="shop-grpo", block="shop")
+    yield Arm("shop-grpo-matched", _alone(swapped, 49), THREE, baseline="shop-grpo", block="shop")
