@@ -33,7 +33,9 @@ def test_every_kind_of_model_comes_back_to_the_bit(backbone, revealing, tmp_path
     model.fit(revealing)
     model.version = 3
     model.save_pretrained(tmp_path)
+    stream = torch.get_rng_state()
     loaded = ProcessRewardModel.from_pretrained(tmp_path, backbone)
+    assert torch.equal(torch.get_rng_state(), stream)
     group = Group(task=revealing[0].task, trajectories=tuple(revealing[:8]))
     assert torch.equal(loaded.score(group), model.score(group))
     assert (loaded.config, loaded.version) == (model.config, 3)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
@@ -31,11 +32,12 @@ class SavedHead:
 
     def head(self) -> RewardHead:
         """The head; raises ValueError where the weights are not those of its settings."""
-        size = len(self.weights.get("mean", ()))
-        head = RewardHead(size, self.config.hidden_size, self.config.head)
         try:
+            with torch.random.fork_rng(devices=[]):  # weights that are drawn and thrown away
+                size = len(self.weights["mean"])
+                head = RewardHead(size, self.config.hidden_size, self.config.head)
             head.load_state_dict(dict(self.weights))
-        except RuntimeError as error:
+        except (KeyError, RuntimeError) as error:
             raise ValueError(
                 f"a head in {WEIGHTS} does not fit its settings in {SETTINGS}; fit anew"
             ) from error
