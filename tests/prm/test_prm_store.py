@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made import made_trajectory
@@ -78,6 +78,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(episodes, st.integers(0, 9))
+@settings(max_examples=50)
 def test_a_line_gives_an_equal_trajectory_back(drawn: dict[str, Any], share: int) -> None:
     trajectory = episode_of(drawn)
     line = line_of(trajectory, share)

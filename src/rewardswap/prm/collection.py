@@ -13,6 +13,9 @@ from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.trainer import Play
 from rewardswap.types import Task, Trajectory
 
+ROUND = 4
+"""Further groups come this many times fewer at once than a share keeps (ours)."""
+
 
 @dataclass(frozen=True)
 class Balance:
@@ -75,7 +78,7 @@ class ShareStream:
         share.kept += played(self.groups)
         spent = self.groups
         while balance and share.rarer()[1] < balance.least_share and spent < balance.most_groups:
-            count = min(self.groups, balance.most_groups - spent)
+            count = min(max(1, self.groups // ROUND), balance.most_groups - spent)
             for group in played(count):
                 _offer(group, share, self.groups, balance.least_share)
             spent += count

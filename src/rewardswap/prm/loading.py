@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from rewardswap.models.loading import LanguageModel
-from rewardswap.prm.whole import read_json
+from rewardswap.prm.store import task_hashes
+from rewardswap.prm.whole import read_json, write_json
 from rewardswap.rewards.features import frozen_copy
 from rewardswap.rewards.process import ProcessRewardModel
 
@@ -20,6 +21,16 @@ def load_process_reward(folder: Path, language_model: LanguageModel) -> ProcessR
     Raises ValueError where the folder holds none, or was fitted on another backbone.
     """
     return ProcessRewardModel.from_pretrained(folder, frozen_copy(language_model.model))
+
+
+def write_seen_tasks(folder: Path, model: ProcessRewardModel) -> None:
+    """Write beside a model which tasks fitting saw, as hashes; `seen_tasks` reads them."""
+    parts = model.collected.parts.items()
+    hashes = {
+        part: task_hashes([task for task, its_part in parts if its_part == part])
+        for part in ("training", "validation")
+    }
+    write_json(folder / TASKS, hashes)
 
 
 def origin_of(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from rich.console import Console
@@ -11,16 +11,15 @@ from rewardswap.checks import at_least
 from rewardswap.options import UsageError, checked, parse
 from rewardswap.plan.settings import split_words
 from rewardswap.prm.judging import show
-from rewardswap.prm.loading import ORIGIN, TASKS
+from rewardswap.prm.loading import ORIGIN, write_seen_tasks
 from rewardswap.prm.reading import policy_for
-from rewardswap.prm.store import Collection, read_collection, task_hashes
+from rewardswap.prm.store import Collection, read_collection
 from rewardswap.prm.whole import refuse_taken, write_json, written_whole
 from rewardswap.prm.words import cache_of, data_after, say_cache
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import PRESETS, ProcessRewardConfig
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.quality import ProcessRewardQuality
-from rewardswap.rewards.training import split_by_task
 from rewardswap.run_folder import commit
 
 QUALITY = "quality.json"
@@ -94,16 +93,6 @@ def _fit(
     with written_whole(output) as beside:
         model.save_pretrained(beside)
         write_json(beside / QUALITY, quality.as_dict())
-        write_json(beside / TASKS, _tasks(collection, config.model))
+        write_seen_tasks(beside, model)
         write_json(beside / ORIGIN, origin)
     return quality
-
-
-def _tasks(collection: Collection, config: ProcessRewardConfig) -> dict[str, Any]:
-    """Hashes of the tasks that fitting saw: those it learned from, those that chose the epoch."""
-    trajectories = collection.trajectories
-    split = split_by_task(trajectories, config)
-    parts = {"training": split.training, "validation": split.validation}
-    return {
-        part: task_hashes([trajectories[n].task.id for n in rows]) for part, rows in parts.items()
-    }
