@@ -258,12 +258,15 @@ def handed_over(training: Training, monkeypatch: pytest.MonkeyPatch) -> dict[str
             pass
 
     monkeypatch.setattr(session, "Rspo", Given)
-    training._loop(trainer_in(training), ProgressReward())
+    training._loop(trainer_in(training), SILENT)
     return given
 
 
+SILENT = Screen(Console(file=StringIO()))
+
+
 def trainer_in(training: Training) -> Trainer:
-    return training._trainer(Screen(Console(file=StringIO())), None)
+    return training._trainer(SILENT)
 
 
 def test_the_settings_reach_the_loop(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,10 +70,16 @@ class RunFolder:
         self._metrics.write(json.dumps(metrics) + "\n")
         self._metrics.flush()
 
-    def add_refit(self, version: int, accepted: bool, quality: Mapping[str, Any]) -> None:
+    def add_refit(self, accepted: bool, quality: Mapping[str, Any]) -> None:
         """One more line of prm-refits.jsonl: what came of a refit of the process reward model."""
-        row = {"version": version, "accepted": accepted, "quality": quality}
-        with self._open("prm-refits.jsonl") as file:
+        self._add("prm-refits.jsonl", {"accepted": accepted, "quality": quality})
+
+    def add_warning(self, kind: str, words: str, update: float) -> None:
+        """One more line of warnings.jsonl."""
+        self._add("warnings.jsonl", {"kind": kind, "update": update, "words": words})
+
+    def _add(self, name: str, row: Mapping[str, Any]) -> None:
+        with self._open(name) as file:
             file.write(json.dumps(row) + "\n")
 
     def add_trajectories(
@@ -91,13 +97,13 @@ class RunFolder:
         self._train.flush()
 
     def write_evaluation(
-        self, name: str, evaluation: Evaluation, scores: Sequence[Sequence[float]] | None
+        self, name: str, evaluation: Evaluation, scores: Sequence[Sequence[float] | None] | None
     ) -> None:
         """The table of an evaluation and all of its trajectories."""
         self.write(f"evaluation-{name}.json", evaluation.as_dict())
         with self._open(f"trajectories/{name}.jsonl") as file:
             for n, trajectory in enumerate(evaluation.trajectories):
-                scored = None if scores is None else list(scores[n])
+                scored = None if scores is None else scores[n]
                 file.write(json.dumps(trajectory_record(trajectory, "evaluate", scored)) + "\n")
 
     def close(self) -> None:

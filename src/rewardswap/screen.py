@@ -92,6 +92,10 @@ class Screen:
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=metrics.get(self._unit, 0))
 
+    def warn(self, words: str) -> None:
+        """Say what the numbers warn of."""
+        self._say(f"[yellow]warning:[/] {words}")
+
     def finish(self, before: Evaluation, after: Evaluation, seconds: float, report: Path) -> None:
         """The result in one line, and the path of the report last."""
         old, new = before.total, after.total

@@ -2,45 +2,44 @@
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
-from rewardswap.collection import episode_requests
 from rewardswap.configuration import Run
+from rewardswap.dense import DenseReward
 from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation, assert_disjoint
 from rewardswap.learners import make_learners
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
+from rewardswap.loops.hacking import Alarm
+from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.loops.rspo import Rspo
-from rewardswap.methods import method_name
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
 from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
+from rewardswap.monitors import warnings_of
+from rewardswap.prm.collection import collect_for_reward
 from rewardswap.report import write_report
-from rewardswap.rewards.base import RewardSource
-from rewardswap.rewards.combined import AddedRewards
-from rewardswap.rewards.novelty import NoveltyReward
-from rewardswap.rewards.online import refit
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.planted import phrase_rate
-from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.run_folder import RunFolder
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
-from rewardswap.task_stream import TaskStream, derived_seed
+from rewardswap.summary import summary_of
+from rewardswap.task_stream import derived_seed
 from rewardswap.trainer import Phase, Trainer
 from rewardswap.types import Group, Trajectory
 
@@ -82,9 +81,9 @@ class Training:
             add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
         self.accounting = Accounting()
         """What is played beside training: evaluations, and rollouts for the process reward."""
-        self.process_reward = self._trained_before()
-        self.novelty = NoveltyReward() if run.reward.dense == "novelty" else None
-        self.dense = self._dense() if run.uses_dense_reward and not run.reward.fitted else None
+        self.dense = DenseReward(run, world.turn_limit, self.start_model)
+        self.warned: Counter[str] = Counter()
+        """How often each kind of warning was given."""
         self.folder = RunFolder(output)
 
     @property
@@ -96,31 +95,6 @@ class Training:
         copied = self.algorithm.needs_reference and self.run.policy.lora_rank is None
         return copied or (self.run.uses_dense_reward and self.run.reward.learned)
 
-    def _trained_before(self) -> ProcessRewardModel | None:
-        """The process reward model of `reward.folder`, none without one."""
-        folder = self.run.reward.folder
-        if folder is None or self.start_model is None:
-            return None
-        return ProcessRewardModel.from_pretrained(folder, copy.deepcopy(self.start_model))
-
-    def _dense(self) -> RewardSource:
-        """The dense reward as its settings say, with the process reward model if it is learned."""
-        seed = derived_seed(self.run.seed, "reward noise")
-        base = self.process_reward or self.novelty
-        return self.run.reward.source(self.stage.world.turn_limit, seed, base)
-
-    def _before_scoring(self, groups: Sequence[Group]) -> None:
-        """Novelty counts the states of a batch of the explorer before it is scored."""
-        if self.novelty is not None:
-            self.novelty.count(groups)
-
-    def _after_loop(self, groups: Sequence[Group]) -> None:
-        """The online process reward model is refitted on what a loop saw."""
-        if not self.run.reward.online or self.process_reward is None:
-            return
-        found = refit(self.process_reward, [t for group in groups for t in group.trajectories])
-        self.folder.add_refit(self.process_reward.version, found.accepted, found.after.as_dict())
-
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
         started = time.monotonic()
@@ -128,7 +102,11 @@ class Training:
             before, after, trainer = self._evaluate_and_train(screen)
             seconds = time.monotonic() - started
             phases = {**self.accounting.as_dict(), **trainer.accounting.as_dict()}
-            summary = {**_summary(self.run, trainer, before, after, seconds), "phases": phases}
+            summary = {
+                **summary_of(self.run, trainer, before, after, seconds),
+                "warnings": dict(self.warned),
+                "phases": phases,
+            }
             self.folder.write("summary.json", summary)
         report = write_report(self.folder.path)
         screen.finish(before, after, summary["seconds"], report)
@@ -136,9 +114,9 @@ class Training:
 
     def rehearse(self, screen: Screen) -> Trainer:
         """Fit the process reward and train, with no evaluation and no checkpoint."""
-        dense = self._dense_reward(screen)
-        trainer = self._trainer(screen, dense)
-        self._loop(trainer, dense)
+        self._fit_dense_reward(screen)
+        trainer = self._trainer(screen)
+        self._loop(trainer, screen)
         return trainer
 
     def _evaluate_and_train(self, screen: Screen) -> tuple[Evaluation, Evaluation, Trainer]:
@@ -150,11 +128,11 @@ class Training:
         screen.start(run, folder.path, self.stage.panel, len(self.tasks), remarks)
         before = self._evaluate()
         screen.evaluated("before", before)
-        dense = self._dense_reward(screen)
-        folder.write_evaluation("before", before, _process_rewards(dense, before.trajectories))
-        trainer = self._trainer(screen, dense)
+        self._fit_dense_reward(screen)
+        folder.write_evaluation("before", before, self.dense.scores(before.trajectories))
+        trainer = self._trainer(screen)
         try:
-            self._loop(trainer, dense)
+            self._loop(trainer, screen)
             if not trainer.agent_updates:
                 raise RunStoppedError(
                     f"the budget of {run.budget} {run.budget_unit} was spent before the agent's "
@@ -165,7 +143,7 @@ class Training:
             raise
         after = self._evaluate()
         screen.evaluated("after", after)
-        folder.write_evaluation("after", after, _process_rewards(dense, after.trajectories))
+        folder.write_evaluation("after", after, self.dense.scores(after.trajectories))
         self._save()
         return before, after, trainer
 
@@ -182,49 +160,35 @@ class Training:
         )
         self.accounting.end(phase)
 
-    def _dense_reward(self, screen: Screen) -> RewardSource | None:
-        """The dense reward, fitted here if it is to be; none where nothing learns under it."""
-        if self.run.uses_dense_reward and self.run.reward.fitted and self.process_reward is None:
-            self.process_reward = self._fitted(screen)
-            self.dense = self._dense()
-        return self.dense
-
-    def _fitted(self, screen: Screen) -> ProcessRewardModel:
-        """A process reward model, fitted on rollouts of the start policy."""
-        run = self.run
-        trajectories = self._collect_for_reward(screen)
-        if self.start_model is None:
-            raise ValueError("a process reward model needs a copy of the start policy")
-        reward = ProcessRewardModel(copy.deepcopy(self.start_model), run.reward.model)
-        try:
-            quality = reward.fit(trajectories)
-        except ValueError as error:
-            raise RunStoppedError(
-                f"the process reward model cannot be fitted: {error}; "
-                "`--reward.dense progress` needs none"
-            ) from error
+    def _fit_dense_reward(self, screen: Screen) -> None:
+        """Fit the process reward model, if there is one to fit, on rollouts of the start policy."""
+        if not self.dense.to_fit:
+            return
+        config = self.run.reward
+        trajectories = collect_for_reward(
+            self.stage.play,
+            self.tasks,
+            seed=derived_seed(self.run.seed, "reward"),
+            trajectories=config.trajectories,
+            group_size=config.group_size,
+            temperatures=config.temperatures,
+        )
+        screen.collected(trajectories)
+        quality = self.dense.fit(trajectories)
         self._account("process_reward", trajectories)
         self.folder.write("prm.json", quality.as_dict())
         screen.fitted(quality)
-        return reward
 
-    def _collect_for_reward(self, screen: Screen) -> list[Trajectory]:
-        """Rollouts of the start policy at several temperatures, whole groups of a task at each."""
-        config = self.run.reward
-        seed = derived_seed(self.run.seed, "reward")
-        stream = TaskStream(self.tasks, seed)
-        shares = len(config.temperatures)
-        count = max(1, config.trajectories // (config.group_size * shares))
-        trajectories: list[Trajectory] = []
-        for number, temperature in enumerate(config.temperatures):
-            requests = episode_requests(stream.draw(count), config.group_size)
-            played = self.stage.play(requests, derived_seed(seed, number), 0, temperature)
-            trajectories += played.trajectories
-        screen.collected(trajectories)
-        return trajectories
+    def _warn(self, screen: Screen, kind: str, words: str, update: float) -> None:
+        """Record a warning, and show the first of its kind."""
+        self.folder.add_warning(kind, words, update)
+        if not self.warned[kind]:
+            screen.warn(words)
+        self.warned[kind] += 1
 
-    def _trainer(self, screen: Screen, dense: RewardSource | None) -> Trainer:
+    def _trainer(self, screen: Screen) -> Trainer:
         run = self.run
+        source = self.dense.source
 
         def linear(updates: int) -> float:
             return run.policy.learning_rate * (1 - updates / run.budget)
@@ -234,8 +198,10 @@ class Training:
                 played = (t for group in groups for t in group.trajectories)
                 metrics["planted_share"] = phrase_rate(played, run.reward.planted_phrase)
             self.folder.add_metrics({"phase": phase, **metrics})
-            self.folder.add_trajectories(groups[:1], phase, dense.name if dense else "outcome")
+            self.folder.add_trajectories(groups[:1], phase, source.name if source else "outcome")
             screen.updated(metrics, phase)
+            for kind, words in warnings_of(metrics).items():
+                self._warn(screen, kind, words, metrics["update"])
 
         model = self.stage.language_model.model
         learners = make_learners(run.policy, model, self.start_model, self.algorithm)
@@ -255,35 +221,44 @@ class Training:
             report=record,
         )
 
-    def _loop(self, trainer: Trainer, dense: RewardSource | None) -> None:
-        run, outcome = self.run, OutcomeReward()
+    def _loop(self, trainer: Trainer, screen: Screen) -> None:
+        run, outcome, dense = self.run, OutcomeReward(), self.dense.in_force
         budget = Budget(run.budget, run.budget_unit)
-        if dense is not None and run.reward.add_outcome:
-            dense = AddedRewards(dense, outcome)
+
+        def alarmed(alarm: Alarm) -> None:
+            trainer.note(hacking_alarm=1.0)
+            words = f"the dense reward may be hacked: {alarm.words}"
+            self._warn(screen, "hacking", words, trainer.agent_updates)
+
+        watch = None if dense is None else HackingWatch(dense.name, alarmed)
         if run.loop != "rspo":
-            reward = dense if run.loop == "dense" and dense is not None else outcome
-            tasks, size = run.batch.tasks, run.batch.group_size
             on_policy(
                 trainer,
                 budget=budget,
-                tasks=tasks,
-                group_size=size,
-                reward=reward,
-                before_scoring=self._before_scoring,
+                tasks=run.batch.tasks,
+                group_size=run.batch.group_size,
+                reward=outcome if dense is None else dense,
+                before_scoring=self.dense.before_scoring,
+                watch=watch,
             )
             return
-        swap = run.swap
         Rspo(
             trainer,
-            swap,
+            run.swap,
             run.batch,
             budget=budget,
             dense=dense or outcome,
             outcome=outcome,
-            buffer=swap.buffer(derived_seed(run.seed, "replay")),
-            before_scoring=self._before_scoring,
+            buffer=run.swap.buffer(derived_seed(run.seed, "replay")),
+            before_scoring=self.dense.before_scoring,
             after_loop=self._after_loop,
+            watch=watch,
         ).run()
+
+    def _after_loop(self, groups: Sequence[Group]) -> None:
+        found = self.dense.refit(groups)
+        if found is not None:
+            self.folder.add_refit(found.accepted, found.after.as_dict())
 
     def _save(self) -> None:
         """The trained policy as an ordinary Hugging Face folder, and the process reward model."""
@@ -291,8 +266,7 @@ class Training:
         model = language_model.model
         model.save_pretrained(self.folder.path / "checkpoint", state_dict=merged_state(model))
         language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
-        if self.process_reward is not None:
-            self.process_reward.save_pretrained(self.folder.path / "process-reward")
+        self.dense.save(self.folder.path / "process-reward")
 
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:
@@ -313,41 +287,3 @@ def _algorithms(run: Run) -> tuple[Algorithm, Algorithm]:
         return explorer, explorer
     credit = replay_credit(method.advantage, run.swap.replay_advantage)
     return replace(method, advantage=credit), explorer
-
-
-def _process_rewards(
-    dense: RewardSource | None, trajectories: Sequence[Trajectory]
-) -> list[list[float]] | None:
-    """Turn rewards for the reader of the report."""
-    if dense is None:
-        return None
-    groups = [Group(trajectory.task, (trajectory,)) for trajectory in trajectories]
-    return [dense.score(group)[0].tolist() for group in groups]
-
-
-def _summary(
-    run: Run, trainer: Trainer, before: Evaluation, after: Evaluation, seconds: float
-) -> dict[str, Any]:
-    counters = trainer.counters
-    return {
-        "recipe": run.recipe,
-        "method": method_name(run.method),
-        "loop": run.loop,
-        "seed": run.seed,
-        "tasks": before.total.tasks,
-        "panel_hash": before.panel.hash,
-        "success_before": before.total.success,
-        "success_before_interval": list(before.total.interval),
-        "task_score_before": before.total.task_score,
-        "success_after": after.total.success,
-        "success_after_interval": list(after.total.interval),
-        "task_score_after": after.total.task_score,
-        "seconds": seconds,
-        "agent_updates": trainer.agent_updates,
-        "all_updates": trainer.counters["all_updates"],
-        "environment_steps": counters["environment_steps"],
-        "generated_tokens": counters["generated_tokens"],
-        "trained_tokens": counters["trained_tokens"],
-        "failed_episodes": counters["failed_episodes"],
-        "dropped_rewards": counters["dropped_rewards"],
-    }

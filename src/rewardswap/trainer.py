@@ -80,6 +80,8 @@ class Trainer:
         self.agent_updates = 0
         self.loop = 0
         self.accounting = Accounting()
+        self.labelled: list[Group] = []
+        """The fresh groups of the last update, under its rewards."""
         self._streams = {
             role: TaskStream(training_tasks, derived_seed(seed, role))
             for role in ("agent", "explorer")
@@ -194,6 +196,7 @@ class Trainer:
         self.agent_updates += phase == "learn"
         self.accounting.add(phase, all_updates=1, trained_tokens=int(batch.action_mask.sum()))
         metrics["update_seconds"] = time.monotonic() - started
+        self.labelled = groups
         self._finish(metrics, phase, groups)
         return metrics
 

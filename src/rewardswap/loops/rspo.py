@@ -13,6 +13,7 @@ from rewardswap.collection import Collected
 from rewardswap.diversity import diversity, turn_reward_spread
 from rewardswap.loops.adaptive_alpha import ReplayWeight
 from rewardswap.loops.budget import Budget
+from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.k_schedule import KSchedule
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.loops.temperature_ladder import TemperatureLadder
@@ -50,8 +51,10 @@ class Rspo:
         buffer: Replay,
         before_scoring: Watcher = lambda _: None,
         after_loop: Watcher = lambda _: None,
+        watch: HackingWatch | None = None,
     ) -> None:
-        """`before_scoring` sees each batch of the explorer, `after_loop` all groups of a loop."""
+        """`before_scoring` sees each batch of the explorer, `after_loop` all groups of a loop,
+        `watch` what the dense reward has scored."""
         self.trainer = trainer
         self.swap = swap
         self.size = batch.group_size
@@ -62,6 +65,7 @@ class Rspo:
         self.buffer = buffer
         self.before_scoring = before_scoring
         self.after_loop = after_loop
+        self.watch = watch
         self.lengths = KSchedule(swap.phases, swap.explore_steps, swap.learn_steps)
         self.weight = ReplayWeight(swap.adaptive, swap.alpha) if swap.adaptive_alpha else None
         self.start_critic: Snapshot | None = None
@@ -114,8 +118,12 @@ class Rspo:
             if swap.harvest != "final" and not reused:
                 explored.harvested += trainer.harvest(seen, self.outcome)
             trainer.update(seen, self.dense, "explore")
+            if self._hacked(trainer.labelled):
+                break
         if (swap.harvest != "during" or not swap.explore_steps) and not self.budget.spent(trainer):
             explored.harvested += self._harvest()
+        if self.watch is not None and self.watch.end_loop():
+            self._shorten()
         return explored
 
     def _harvest(self) -> list[Group]:
@@ -132,7 +140,19 @@ class Rspo:
             harvested += self.trainer.harvest(seen, self.outcome, watched)
         if watched is not None:
             self.trainer.note(**turn_reward_spread(harvested, watched.name))
+            self._hacked(harvested)
         return harvested
+
+    def _hacked(self, groups: Sequence[Group]) -> bool:
+        """Whether the detector gives an alarm that is to end phase 1."""
+        return self.watch is not None and self.watch.see(groups) and self._shorten()
+
+    def _shorten(self) -> bool:
+        """Halve the phases after an alarm, where that is asked."""
+        if self.swap.on_hacking != "shorten":
+            return False
+        self.lengths.alarm()
+        return True
 
     def _learn(self, first: Collected | None) -> None:
         """Phase 2: updates of the agent under the outcome; `first` is its first fresh batch."""

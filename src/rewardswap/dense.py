@@ -1,0 +1,107 @@
+"""The dense reward of a run: made from its settings, fitted or loaded, asked and refitted."""
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import nn
+
+from rewardswap.configuration import Run
+from rewardswap.errors import RunStoppedError
+from rewardswap.rewards.base import RewardSource
+from rewardswap.rewards.checked import label_all
+from rewardswap.rewards.combined import AddedRewards
+from rewardswap.rewards.novelty import NoveltyReward
+from rewardswap.rewards.online import Refit, refit
+from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.process import ProcessRewardModel
+from rewardswap.rewards.quality import ProcessRewardQuality
+from rewardswap.task_stream import derived_seed
+from rewardswap.types import Group, Trajectory
+
+
+class DenseReward:
+    """What the explorer, or loop `dense`, learns under; nothing where nothing does."""
+
+    def __init__(self, run: Run, turn_limit: int, start_model: nn.Module | None) -> None:
+        """`start_model` is the backbone of a learned one.
+
+        Raises ValueError for a function that cannot be imported, and a folder that holds no process
+        reward model of this backbone.
+        """
+        self.config = run.reward
+        self.turn_limit = turn_limit
+        self.start_model = start_model
+        self.noise_seed = derived_seed(run.seed, "reward noise")
+        self.process_model: ProcessRewardModel | None = None
+        self.novelty = NoveltyReward() if run.reward.dense == "novelty" else None
+        self.source: RewardSource | None = None
+        self.to_fit = run.uses_dense_reward and run.reward.fitted
+        if run.uses_dense_reward and not self.to_fit:
+            if run.reward.folder is not None:
+                self.process_model = self._loaded(run.reward.folder)
+            self.source = self._source()
+
+    def fit(self, trajectories: Sequence[Trajectory]) -> ProcessRewardQuality:
+        """Fit the process reward model on rollouts of the start policy.
+
+        Raises RunStoppedError where they cannot teach it anything.
+        """
+        model = ProcessRewardModel(self._backbone(), self.config.model)
+        try:
+            quality = model.fit(trajectories)
+        except ValueError as error:
+            raise RunStoppedError(
+                f"the process reward model cannot be fitted: {error}; "
+                "`--reward.dense progress` needs none"
+            ) from error
+        self.process_model = model
+        self.source = self._source()
+        return quality
+
+    @property
+    def in_force(self) -> RewardSource | None:
+        """What is learned under: the source, with the outcome added where that is asked."""
+        if self.source is None or not self.config.add_outcome:
+            return self.source
+        return AddedRewards(self.source, OutcomeReward())
+
+    def before_scoring(self, groups: Sequence[Group]) -> None:
+        """Novelty counts the states of a batch before it is scored."""
+        if self.novelty is not None:
+            self.novelty.count(groups)
+
+    def refit(self, groups: Sequence[Group]) -> Refit | None:
+        """Refit an online process reward model on what a loop saw; none where it is not online."""
+        if not self.config.online or self.process_model is None:
+            return None
+        return refit(self.process_model, [t for group in groups for t in group.trajectories])
+
+    def scores(self, trajectories: Sequence[Trajectory]) -> list[list[float] | None] | None:
+        """Turn rewards for a reader; none for a trajectory that cannot be scored and is to be
+        dropped, and none at all without a dense reward."""
+        if self.source is None:
+            return None
+        found: list[list[float] | None] = []
+        for trajectory in trajectories:
+            group = Group(trajectory.task, (trajectory,))
+            labelled, _ = label_all([group], self.source, self.config.on_failure)
+            found.append(labelled[0].reward_in_force[0].tolist() if labelled else None)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write the process reward model, if there is one."""
+        if self.process_model is not None:
+            self.process_model.save_pretrained(folder)
+
+    def _source(self) -> RewardSource:
+        base = self.process_model or self.novelty
+        return self.config.source(self.turn_limit, self.noise_seed, base)
+
+    def _loaded(self, folder: Path) -> ProcessRewardModel:
+        return ProcessRewardModel.from_pretrained(folder, self._backbone())
+
+    def _backbone(self) -> nn.Module:
+        if self.start_model is None:
+            raise ValueError("a process reward model needs a copy of the start policy")
+        return copy.deepcopy(self.start_model)
