@@ -15,7 +15,7 @@ from rewardswap.methods.grpo import GRPO
 from rewardswap.models.batching import Batch
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Learner, Metrics, Snapshot
-from rewardswap.replay import ReplayBuffer
+from rewardswap.replay import Replay
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import EpisodeRequest, Played
@@ -80,10 +80,11 @@ def run_rspo(
     batch: Sizes,
     updates: int | Budget,
     dense: Any = None,
-    buffer: ReplayBuffer | None = None,
-) -> ReplayBuffer:
+    buffer: Replay | None = None,
+    **more: Any,
+) -> Replay:
     if buffer is None:
-        buffer = ReplayBuffer(swap.replay_capacity, 5, swap.replay_by, swap.replay_unit)
+        buffer = swap.buffer(5)
     Rspo(
         trainer,
         swap,
@@ -92,6 +93,7 @@ def run_rspo(
         dense=dense or ProgressReward(),
         outcome=OutcomeReward(),
         buffer=buffer,
+        **more,
     ).run()
     return buffer
 
