@@ -21,6 +21,10 @@ class Accounting:
         self.total.update(counts)
         self.phases.setdefault(phase, Counter()).update(counts)
 
+    def begin(self) -> None:
+        """The seconds so far go to no phase."""
+        self._last = time.monotonic()
+
     def end(self, phase: str) -> float:
         """Give the seconds since the last record to `phase`; the seconds since the start."""
         now = time.monotonic()

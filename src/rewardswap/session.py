@@ -148,6 +148,7 @@ class Training:
         return before, after, trainer
 
     def _evaluate(self) -> Evaluation:
+        self.accounting.begin()
         found = self.stage.evaluate(self.run.seed, self.run.evaluation_temperature)
         self._account("evaluate", found.trajectories)
         return found
@@ -165,6 +166,7 @@ class Training:
         if not self.dense.to_fit:
             return
         config = self.run.reward
+        self.accounting.begin()
         trajectories = collect_for_reward(
             self.stage.play,
             self.tasks,
