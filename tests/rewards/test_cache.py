@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from rewardswap.rewards.features import freeze, turn_features
 from rewardswap.rewards.process import ProcessRewardModel
 
 OURS = replace(PRESETS["after_observation"], tokens_per_batch=100)
+NOTHING = np.array([], dtype=np.int64)
 
 
 def files(cache: FeatureCache) -> list:
@@ -45,10 +47,11 @@ def test_numbers_come_from_the_file(backbone, make, tmp_path) -> None:
 @pytest.mark.parametrize("change", ["tokens", "places", "layers", "weights", "layout"])
 def test_whatever_decides_features_decides_the_key(backbone, make, tmp_path, change) -> None:
     trunk, cache = freeze(backbone), FeatureCache(tmp_path)
-    trajectory, config = make([7, 8, 9]), OURS
+    # without an end that was read, both places are read in the same tokens
+    trajectory, config = replace(make([7, 8, 9]), final_context_ids=NOTHING), OURS
     turn_features([trajectory], trunk, config, cache=cache)
     if change == "tokens":
-        trajectory = make([7, 8, 10])
+        trajectory = replace(make([7, 10, 9]), final_context_ids=NOTHING)
     elif change == "places":
         config = replace(config, features="action")
     elif change == "layers":

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from rewardswap.models.batching import rows_of
 from rewardswap.models.loading import load_language_model, model_folder
 from rewardswap.rewards.features import freeze
 from rewardswap.rewards.rereading import reread
@@ -40,11 +41,8 @@ class Backbone:
     def _refuse_too_long(self, trajectory: Trajectory) -> None:
         known: Any = getattr(self.model, "config", None)
         most = getattr(known, "max_position_embeddings", None)
-        length = longest = 0
-        for turn in trajectory.turns:
-            length = (length if turn.extends else 0) + len(turn.context_ids) + len(turn.action_ids)
-            longest = max(longest, length)
-        longest = max(longest, length + len(trajectory.final_context_ids))
+        lengths = [len(row.tokens) for row in rows_of(trajectory, 0)]
+        longest = max(*lengths, lengths[-1] + len(trajectory.final_context_ids))
         if most is not None and longest > most:
             raise ValueError(
                 f"task {trajectory.task.id!r}, episode {trajectory.index} has {longest} tokens for "
