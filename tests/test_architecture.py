@@ -92,19 +92,19 @@ ALLOWED = {
     "annotation": {"types", "choices", "algorithm", "models", "errors"},
     "optimization": {"seams", "algorithm", "models", "errors"},
     "accounting": set(),
+    "collector": {"accounting", "collection", "errors", "rollout", "task_stream", "types"},
     "trainer": {
         "types",
         "accounting",
         "algorithm",
         "annotation",
         "collection",
+        "collector",
         "diversity",
         "errors",
         "models",
         "optimization",
         "rewards",
-        "rollout",
-        "task_stream",
     },
 }
 OUTSIDE = {"core": {"torch", "jaxtyping"}, "envs": set()}

@@ -12,11 +12,11 @@ from rewardswap.errors import RunStoppedError, TooManyFailuresError
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.replay import ReplayBuffer
+from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import Played
 from rewardswap.task_stream import TaskStream
-from rewardswap.trainer import label
 from rewardswap.types import EpisodeFailure
 from training import TASKS, Record, parameters, run_rspo, trainer_of
 

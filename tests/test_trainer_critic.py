@@ -176,7 +176,7 @@ def test_the_policy_waits_while_its_critic_warms_up(warmup: int) -> None:
     assert ("policy_loss" in record.rows[0][1]) == (warmup == 0)
     # an update is an update: the budget runs, and no random key comes twice
     assert trainer.agent_updates == 3
-    assert [version for _, _, version in trainer.play.calls] == [0, 1, 2]
+    assert [version for _, _, version in trainer.collector.play.calls] == [0, 1, 2]
 
 
 def test_the_explorers_warm_up_is_thrown_away_with_its_critic() -> None:

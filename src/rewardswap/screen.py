@@ -7,13 +7,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Evaluation, Panel, Tally
 from rewardswap.methods import method_name
 from rewardswap.models.learner import Metrics
 from rewardswap.rewards.quality import ProcessRewardQuality
 from rewardswap.statistics import Interval
-from rewardswap.trainer import Phase
 from rewardswap.types import Trajectory
 
 COLUMNS = (

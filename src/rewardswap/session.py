@@ -13,6 +13,7 @@ import torch
 
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
+from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
 from rewardswap.errors import RunStoppedError
@@ -40,7 +41,7 @@ from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.summary import summary_of
 from rewardswap.task_stream import derived_seed
-from rewardswap.trainer import Phase, Trainer
+from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
 
 

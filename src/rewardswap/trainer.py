@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -13,9 +12,10 @@ from torch import Tensor
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
-from rewardswap.collection import Collected, episode_requests, grouped
+from rewardswap.collection import Collected
+from rewardswap.collector import Collector, Phase, Play
 from rewardswap.diversity import diversity
-from rewardswap.errors import RunStoppedError, TooManyFailuresError
+from rewardswap.errors import RunStoppedError
 from rewardswap.models.batching import collate, uncollate
 from rewardswap.models.critic import Critic
 from rewardswap.models.learner import Metrics, Snapshot
@@ -23,15 +23,10 @@ from rewardswap.models.policy import Policy
 from rewardswap.optimization import check_minibatches, fit_critic, fit_policy
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import OnFailure, label, label_all
-from rewardswap.rollout.episodes import EpisodeRequest, Played
-from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.types import EpisodeFailure, Group, Task
+from rewardswap.types import Group, Task
 
-Phase = Literal["explore", "harvest", "learn"]
 ReplayShare = float | Callable[[Metrics], float]
 """Weight of replayed rows, or what decides it from what is known of them before the step."""
-Play = Callable[[Sequence[EpisodeRequest], int, int, float | None], Played]
-"""Plays episodes: (requests, seed, policy version, temperature or the run's own)."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +60,12 @@ class Trainer:
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
     ) -> None:
         self.policy = policy
-        self.play = play
         self.algorithm = algorithm
         self.explorer_algorithm = explorer_algorithm or algorithm
-        self.seed = seed
         self.minibatches = minibatches
         self.explorer_minibatches = explorer_minibatches or minibatches
         self.critic = critic
         self.reference = reference
-        self.failure_limit = failure_limit
         self.on_failed_reward: OnFailure = on_failed_reward
         self.learning_rate = learning_rate
         self.report = report
@@ -82,10 +74,7 @@ class Trainer:
         self.accounting = Accounting()
         self.labelled: list[Group] = []
         """The fresh groups of the last update, under its rewards."""
-        self._streams = {
-            role: TaskStream(training_tasks, derived_seed(seed, role))
-            for role in ("agent", "explorer")
-        }
+        self.collector = Collector(play, training_tasks, seed, self.accounting, failure_limit)
         self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
         self._notes: Metrics = {}
         if algorithm.needs_reference and reference is None:
@@ -111,43 +100,14 @@ class Trainer:
         are the same whether or not it was branched. What was sampled at another temperature than
         the policy's own can be harvested, not learned from.
         """
-        return self._collect(phase, tasks, group_size, Counter(), temperature)
-
-    def _collect(
-        self,
-        phase: Phase,
-        tasks: int,
-        group_size: int,
-        before: Counter[str],
-        temperature: float | None = None,
-    ) -> Collected:
-        started = time.monotonic()
-        role = "agent" if phase == "learn" else "explorer"
-        drawn = self._streams[role].draw(tasks)
-        seed = derived_seed(self.seed, role, self.loop if role == "explorer" else 0)
-        requests = episode_requests(drawn, group_size, before)
-        played = self.play(requests, seed, self.policy.version, temperature)
-        if played.truncating:
-            raise ValueError(
-                "these episodes were sampled with top_p, top_k or min_p: their log-probs are not "
-                "the policy's, and its ratio would not be 1 on policy; train without them"
-            )
-        self._check_failures(played.failures, len(requests))
-        groups = grouped(requests, group_size, played.trajectories)
-        self.accounting.add(
+        return self.collector.collect(
             phase,
-            environment_steps=int(played.counters["environment_steps"]),
-            generated_tokens=int(played.counters["generated_tokens"]),
+            tasks,
+            group_size,
+            version=self.policy.version,
+            loop=self.loop,
+            temperature=temperature,
         )
-        self.counters.update(
-            failed_episodes=len(played.failures), dropped_groups=tasks - len(groups)
-        )
-        if not groups:
-            raise RunStoppedError(f"none of {tasks} groups kept two of its {group_size} episodes")
-        counters = {name: float(value) for name, value in played.counters.items()}
-        counters["seconds"] = time.monotonic() - started
-        asked = Counter(request.task.id for request in requests)
-        return Collected(groups, counters, group_size, asked, temperature)
 
     def update(
         self,
@@ -210,7 +170,14 @@ class Trainer:
         collections = 1
         while len(kept) < wanted and collections < algorithm.collections:
             missing = wanted - len(kept)
-            more = self._collect(phase, missing, collected.group_size, collected.episodes)
+            more = self.collector.collect(
+                phase,
+                missing,
+                collected.group_size,
+                version=self.policy.version,
+                loop=self.loop,
+                before=collected.episodes,
+            )
             found = self._labelled(more.groups, source)
             groups += found
             kept += [group for group in found if algorithm.keep(group)]
@@ -281,7 +248,7 @@ class Trainer:
     def branch(self) -> Agent:
         """Remember the agent; what follows happens to the explorer (Agent B)."""
         critic = None if self.critic is None else self.critic.snapshot()
-        return Agent(self.policy.snapshot(), critic, self._streams["agent"].cursor)
+        return Agent(self.policy.snapshot(), critic, self.collector.streams["agent"].cursor)
 
     def become_explorer(
         self, *, fresh_optimizer: bool, learning_rate: float | None, critic: Snapshot | None = None
@@ -308,16 +275,7 @@ class Trainer:
         if self.critic is not None and agent.critic is not None:
             self.critic.restore(agent.critic)
         self.policy.restore(agent.policy)
-        self._streams["agent"].cursor = agent.tasks_cursor
-
-    def _check_failures(self, failures: Sequence[EpisodeFailure], episodes: int) -> None:
-        if failures and len(failures) > self.failure_limit * episodes:
-            causes = Counter(f"{failure.owner}: {failure.cause}" for failure in failures)
-            cause, _ = causes.most_common(1)[0]
-            raise TooManyFailuresError(
-                f"{len(failures)} of {episodes} episodes failed, most of them by {cause}; "
-                "repair that, or raise `failure_limit`"
-            )
+        self.collector.streams["agent"].cursor = agent.tasks_cursor
 
     def _finish(self, metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
         metrics.update(self._notes)

@@ -73,7 +73,7 @@ def trainer_for(method: str) -> Trainer:
 def success(trainer: Trainer) -> float:
     """Share of the held-out walks that are won, 8 episodes each."""
     requests = [EpisodeRequest(task, n) for task in WORLD.tasks("held_out") for n in range(8)]
-    trajectories = trainer.play(requests, 99, 0, None).trajectories
+    trajectories = trainer.collector.play(requests, 99, 0, None).trajectories
     return sum(t.success for t in trajectories) / len(trajectories)
 
 

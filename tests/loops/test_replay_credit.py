@@ -11,8 +11,8 @@ from made import made_group
 from rewardswap.loops.replay_credit import HistoryMedian, replay_credit
 from rewardswap.methods import METHODS
 from rewardswap.methods.grpo import GRPO
+from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
-from rewardswap.trainer import label
 from rewardswap.types import Group
 from training import ChangedPlay, by_index, read_batches, trainer_of
 

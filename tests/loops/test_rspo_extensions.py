@@ -55,7 +55,7 @@ def test_the_reused_batch_is_the_agents_and_is_on_policy() -> None:
     assert [g.trajectories for g in record.rows[4][2]] != [g.trajectories for g in first]
     assert learned[0].reward_in_force.tolist() == OutcomeReward().score(learned[0]).tolist()
     # one collection less: 2 of the explorer, its harvest, and 1 of the agent
-    assert len(trainer.play.calls) == 4
+    assert len(trainer.collector.play.calls) == 4
 
 
 def test_reuse_costs_what_the_specification_says() -> None:

@@ -115,7 +115,7 @@ def test_alpha_zero_without_exploring_is_every_base_method_to_the_bit(method: An
     assert same_snapshot(plain.policy.snapshot(), swapped.policy.snapshot())
     if plain.critic is not None and swapped.critic is not None:
         assert same_snapshot(plain.critic.snapshot(), swapped.critic.snapshot())
-    assert plain.play.calls == swapped.play.calls
+    assert plain.collector.play.calls == swapped.collector.play.calls
     assert passes[0] == passes[1]  # neither a harvest nor a replay forward pass
     quiet = {"seconds", "rollout_seconds", "update_seconds", "loop", "missing_replay"}
     for (_, one, _), (_, other, _) in zip(records[0].rows, records[1].rows, strict=True):

@@ -7,9 +7,9 @@ from made import made_group
 from rewardswap.configuration import Run
 from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.max_rl import MaxRL
+from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.sources import RewardConfig
-from rewardswap.trainer import label
 
 
 def advantages(*outcomes: float) -> list[float]:

@@ -18,8 +18,8 @@ from rewardswap.methods.verl_agent_compat import (
 )
 from rewardswap.models.batching import Batch, collate
 from rewardswap.models.policy import TokenScores
+from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
-from rewardswap.trainer import label
 from rewardswap.types import Group, Trajectory
 
 BASES: tuple[Base, ...] = get_args(Base)

@@ -10,9 +10,9 @@ from rewardswap.choices import ValueRegression
 from rewardswap.methods.ppo import GeneralisedAdvantage
 from rewardswap.models.batching import Batch, collate, rows_of
 from rewardswap.models.critic import Critic, ValueModel
+from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
-from rewardswap.trainer import label
 from rewardswap.types import Group, Task
 from training import parameters, same_snapshot, small_critic
 

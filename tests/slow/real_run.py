@@ -74,8 +74,8 @@ class Watch:
         self._played: list[set[tuple[int, ...]]] = []
         self._agent = ""
         self._step, self._branch = trainer.policy.step, trainer.branch
-        self._restore, self._play = trainer.restore, trainer.play
-        trainer.play, trainer.report = self.play, self.report
+        self._restore, self._play = trainer.restore, trainer.collector.play
+        trainer.collector.play, trainer.report = self.play, self.report
         for name in ("branch", "restore"):
             setattr(trainer, name, getattr(self, name))
         trainer.policy.step = self.step  # type: ignore[method-assign]

@@ -21,8 +21,8 @@ from rewardswap.rewards.sources import RewardConfig
 
 FIVE, THREE = (0, 1, 2, 3, 4), (0, 1, 2)
 UPDATES = 30
-"""Updates of the agent in a run, which every k of the ablation divides: GRPO is then close to where it
-levels off."""
+"""Updates of the agent in a run, which every k of the ablation divides: GRPO is then close to
+where it levels off."""
 MATCHED = 61
 """Updates of a base method that play as many episodes: 30 x (2 x 3 + 1) x 7/8 / 3 = 61.25."""
 

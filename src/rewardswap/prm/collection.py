@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rewardswap.collection import episode_requests
+from rewardswap.collector import Play
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.task_stream import TaskStream, derived_seed
-from rewardswap.trainer import Play
 from rewardswap.types import Task, Trajectory
 
 ROUND = 4
