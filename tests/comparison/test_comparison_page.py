@@ -60,7 +60,7 @@ def test_csv_has_the_raw_numbers(tmp_path: Path) -> None:
 
 
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
-    name = '<script>alert("x")</script> | $a_b$ \x1b[31m'
+    name = '<script>alert("x")</script> | $a_{$ \x1b[31m'
     folder = write_comparison(compare([made(name, 0), made("base", 0)], None, ()), tmp_path).parent
     page = (folder / "report.html").read_text()
     assert "<script" not in page and "&lt;script&gt;" in page and "\x1b" not in page
@@ -100,6 +100,16 @@ def test_p_values_are_adjusted_for_their_table() -> None:
     # differences .1, .2, .3: p = .07418; .7, .6, .5: t = 6√3, p = 1 - √(108/110) = .009133
     assert (a["p"], b["p"]) == pytest.approx((0.074180, 0.009133), abs=1e-6)
     assert (a["p_holm"], b["p_holm"]) == pytest.approx((0.074180, 0.018265), abs=1e-6)
+
+
+def test_equal_steps_are_compared_seed_by_seed() -> None:
+    # flat curves: areas .1, .5, .3 and .2, .7, .6, differences .1, .2, .3
+    flat = {"base": (0.1, 0.5, 0.3), "arm": (0.2, 0.7, 0.6)}
+    results = [made(name, n, curve=[y] * 3) for name in flat for n, y in enumerate(flat[name])]
+    arm, _ = rows_of("efficiency", results)
+    ends = (arm["difference_low"], arm["difference_high"])
+    assert ends == pytest.approx((0.2 - 0.248414, 0.2 + 0.248414), abs=1e-6)
+    assert arm["p_holm"] == pytest.approx(0.074180, abs=1e-6)
 
 
 def test_costs_are_means_per_phase_and_in_all() -> None:
