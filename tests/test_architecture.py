@@ -70,6 +70,7 @@ ALLOWED = {
         "models",
     },
     "prm": {
+        "collector",
         "checks",
         "collection",
         "env_config",

@@ -13,8 +13,10 @@ from rich.console import Console
 from rewardswap import session
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.loops.adaptive_alpha import AdaptiveAlpha
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
+from rewardswap.loops.k_schedule import PhaseLengths
 from rewardswap.loops.replay_credit import HistoryMedian, MixedGroup
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods import METHODS
@@ -25,6 +27,7 @@ from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.recipes import RECIPES
+from rewardswap.replay_staleness import Staleness
 from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
@@ -49,12 +52,17 @@ EXPLORING: list[dict[str, Any]] = [
     {"explorer_critic": "fresh"},
     {"harvest": "during"},
     {"harvest": "both"},
+    {"reuse_first_batch": True},
+    {"on_hacking": "shorten"},
 ]
 REPLAYING: list[dict[str, Any]] = [
     {"replay_by": "uniform"},
     {"replay_unit": "group"},
     {"replay_advantage": "mixed_group"},
     {"replay_capacity": 100},
+    {"adaptive_alpha": True},
+    {"replay_ages": True},
+    {"harvest_temperatures": (0.5, 1.0)},
 ]
 
 
@@ -87,6 +95,15 @@ def test_a_discount_without_discounted_credit() -> None:
         ({"learn_steps": 0}, "learn_steps must be at least 1"),
         ({"alpha": 0.6}, "alpha must be between 0 and 1/2"),
         ({"explorer_learning_rate": 0.0}, "explorer_learning_rate must be above 0"),
+        ({"adaptive": AdaptiveAlpha(window=3)}, "adaptive does nothing at adaptive_alpha false"),
+        ({"staleness": Staleness(tau=3.0)}, "staleness does nothing at replay_ages false"),
+        ({"replay_ages": True, "replay_by": "uniform"}, "replay_by does nothing at replay_ages"),
+        ({"phases": PhaseLengths(2)}, "phases does nothing at on_hacking report"),
+        ({"harvest_temperatures": (0.5,)}, "at least two temperatures"),
+        (
+            {"harvest_temperatures": (0.5, 1.0), "harvest": "during"},
+            "harvest_temperatures does nothing at harvest during",
+        ),
     ],
 )
 def test_numbers_of_the_swap_that_make_no_sense(setting: dict[str, Any], said: str) -> None:
@@ -122,6 +139,11 @@ QUIET = RewardSwap(explore_steps=0, alpha=0.0)
         (PPO(), replace(SWAP, replay_advantage="history_median"), "median does nothing in PPO"),
         (GRPO(), replace(SWAP, explorer_critic="fresh"), "explorer_critic does nothing in GRPO"),
         (DAPO(), replace(SWAP, explorer_critic="fresh"), "explorer_critic does nothing in DAPO"),
+        (
+            GRPO(mixing="concatenated"),
+            replace(SWAP, adaptive_alpha=True),
+            "adaptive_alpha does nothing at method.mixing concatenated",
+        ),
     ],
 )
 def test_settings_of_the_swap_that_the_method_does_not_read(
@@ -131,8 +153,9 @@ def test_settings_of_the_swap_that_the_method_does_not_read(
     assert found.startswith("swap.")
     assert said in found
     # the loops that have no swap do not read them
-    Run("x", method=method, swap=swap, loop="on_policy")
-    Run("x", method=method, swap=swap, loop="dense")
+    plain = type(method)()
+    Run("x", method=plain, swap=swap, loop="on_policy")
+    Run("x", method=plain, swap=swap, loop="dense")
 
 
 @pytest.mark.parametrize("loop", ["rspo", "dense"])

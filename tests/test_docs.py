@@ -18,11 +18,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def known_keys() -> set[str]:
-    """Every key of `rewardswap train`, whatever the method and the environment."""
+    """Every key and section of `rewardswap train`, whatever the method and the environment."""
     run = replace(demo(), loop="on_policy")
     runs = [replace(run, method=kind()) for kind in METHODS.values()]
     runs += [replace(run, env=kind()) for kind in ENVIRONMENTS.values()]
-    return {"--method", "--env"}.union(*(option_types(run) for run in runs))
+    keys = {"--method", "--env"}.union(*(option_types(run) for run in runs))
+    return keys | {key.rpartition(".")[0] for key in keys}
 
 
 def test_the_page_of_methods_is_what_the_command_prints(

@@ -232,6 +232,10 @@ class Run:
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__
+        if swap.adaptive_alpha and self.method.mixing != "weighted":
+            raise ValueError(
+                f"swap.adaptive_alpha does nothing at method.mixing {self.method.mixing}"
+            )
         if self.method.algorithm().critic is not None:
             if swap.replay_advantage != "collection_group":
                 raise ValueError(

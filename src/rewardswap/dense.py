@@ -8,6 +8,7 @@ from torch import nn
 
 from rewardswap.configuration import Run
 from rewardswap.errors import RunStoppedError
+from rewardswap.prm.loading import write_seen_tasks
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import label_all
 from rewardswap.rewards.combined import AddedRewards
@@ -90,9 +91,10 @@ class DenseReward:
         return found
 
     def save(self, folder: Path) -> None:
-        """Write the process reward model, if there is one."""
+        """Write the process reward model, if there is one, and which tasks fitting saw."""
         if self.process_model is not None:
             self.process_model.save_pretrained(folder)
+            write_seen_tasks(folder, self.process_model)
 
     def _source(self) -> RewardSource:
         base = self.process_model or self.novelty
