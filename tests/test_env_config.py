@@ -10,9 +10,10 @@ import pytest
 
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config import ENVIRONMENTS, base, environment_name, model_of
-from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.env_config.alfworld import Alfworld, TaskType
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_config.webshop import WebShop
+from rewardswap.envs.alfworld.game import TASK_TYPES
 from rewardswap.envs.base import World
 from rewardswap.envs.verl_agent import VERL_AGENT
 from rewardswap.envs.webshop.catalogue import Catalogue
@@ -202,3 +203,14 @@ def test_recipes_read_no_world() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_generated_games_of_one_type() -> None:
+    env = Alfworld(generated_games=6, generated_type="pick_two_obj_and_place", evaluation_tasks=4)
+    world = env.world("short")
+    tasks = [*world.tasks("train"), *world.tasks("held_out")]
+    assert len({task.id for task in tasks}) == 10
+    assert {task.family for task in tasks} == {"pick_two_obj_and_place"}
+    assert sorted(get_args(TaskType)) == sorted(TASK_TYPES)
+    with pytest.raises(ValueError, match="generated_type does nothing in official games"):
+        Alfworld(games=FOLDER, generated_type="pick_two_obj_and_place")

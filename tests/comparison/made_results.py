@@ -58,6 +58,8 @@ def made(
         "before": {**after, "success": 0.25},
         "after": after,
         "tasks": dict(bits),
+        "process_reward": None,
+        "warnings": {},
         "curve": {"learn": learn, "explore": explore, "loop": {}},
         "mixed": [],
         **changed,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from made_results import made
-from made_runs import make_run
+from made_runs import make_run, write_lines
 
 from rewardswap.comparison.columns import curves, rounded
 from rewardswap.comparison.results import (
@@ -166,3 +166,26 @@ def test_a_result_of_ninety_updates_is_below_twelve_kilobytes() -> None:
     harvest = [{**row, "phase": "harvest"} for row in explore[::3]]
     found["curve"] = curves([*learn, *explore, *harvest])
     assert len(json.dumps(found, separators=(",", ":"))) < 12_000
+
+
+def test_warnings_and_the_process_reward_are_kept(run_folder: Path) -> None:
+    plain = result_of(run_folder, experiment="e", arm="a", baseline=None)
+    assert (plain["warnings"], plain["process_reward"]) == ({}, None)
+    rows: list[dict[str, object]] = [
+        {"kind": "hacking", "update": 4.0, "words": "it falls"},
+        {"kind": "homogeneous_replay", "update": 5.0, "words": "alike"},
+        {"kind": "hacking", "update": 9.0, "words": "it falls again"},
+    ]
+    write_lines(run_folder / "warnings.jsonl", rows)
+    aucs = ("auc_total", "auc_within_task", "auc_length_only", "auc_at_fixed_turns", "brier")
+    quality = {"warning": "a turn counter", "turns": [], **{name: 1 / 3 for name in aucs}}
+    (run_folder / "prm.json").write_text(json.dumps(quality))
+    result = result_of(run_folder, experiment="e", arm="a", baseline=None)
+    assert result["warnings"] == {
+        "hacking": {"count": 2, "first_update": 4, "words": "it falls"},
+        "homogeneous_replay": {"count": 1, "first_update": 5, "words": "alike"},
+    }
+    assert result["process_reward"] == {
+        "warning": "a turn counter",
+        **{name: 0.33333 for name in aucs},
+    }

@@ -31,6 +31,8 @@ MEASURES = (
     "before",
     "after",
     "tasks",
+    "process_reward",
+    "warnings",
     "curve",
 )
 KEYS = frozenset((*IDENTITY, *MADE_BY, *MEASURES))
@@ -102,6 +104,8 @@ def result_of(
         "before": _measured(before),
         "after": _measured(after),
         "tasks": _task_bits(run_folder, panel),
+        "process_reward": _process_reward(run_folder),
+        "warnings": _warnings(run_folder),
         "curve": curves(read_lines(run_folder / "metrics.jsonl")),
         "mixed": list(mixed),
     }
@@ -166,6 +170,25 @@ def _measured(evaluation: Mapping[str, Any]) -> Json:
         for name, tally in evaluation["families"].items()
     }
     return {**{name: rounded(evaluation[name]) for name in MEASURED}, "families": families}
+
+
+def _process_reward(folder: Path) -> Json | None:
+    """How good the process reward model is that the run fitted; none where it fitted none."""
+    if not (folder / "prm.json").is_file():
+        return None
+    quality = read_document(folder, "prm")
+    names = ("auc_total", "auc_within_task", "auc_length_only", "auc_at_fixed_turns", "brier")
+    return {**{name: rounded(quality[name]) for name in names}, "warning": quality["warning"]}
+
+
+def _warnings(folder: Path) -> Json:
+    """By kind: how often, first at which update of the agent, and the first's words."""
+    found: Json = {}
+    path = folder / "warnings.jsonl"
+    for row in read_lines(path) if path.is_file() else ():
+        start = {"count": 0, "first_update": rounded(row["update"]), "words": row["words"]}
+        found.setdefault(row["kind"], start)["count"] += 1
+    return found
 
 
 def _task_bits(folder: Path, panel: Mapping[str, Any]) -> dict[str, str]:

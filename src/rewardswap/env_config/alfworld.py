@@ -3,12 +3,22 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rewardswap.checks import at_least
 from rewardswap.env_config.base import EnvironmentConfig, Wording
 from rewardswap.envs.base import World
 
+TaskType = Literal[
+    "look_at_obj_in_light",
+    "pick_and_place_simple",
+    "pick_clean_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_two_obj_and_place",
+]
+GENERATED = ("generated_games", "generated_seed", "generated_type")
+"""Settings of the generator."""
 HELD_OUT_GAMES = 400
 """Size of the generated held-out split where no number is set: standard error below .025."""
 
@@ -33,6 +43,8 @@ class Alfworld(EnvironmentConfig):
     """Size of the generated training split, in games."""
     generated_seed: int = 0
     """Seed of the generated games."""
+    generated_type: TaskType | None = None
+    """Type of the generated games; none: all six, equally likely."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,6 +76,7 @@ class Alfworld(EnvironmentConfig):
             held_out=self.evaluation_tasks or HELD_OUT_GAMES,
             style=style,
             turn_limit=self.turns,
+            task_type=self.generated_type,
         )
 
     def decided(self, wording: Wording) -> "Alfworld":
@@ -79,4 +92,4 @@ class Alfworld(EnvironmentConfig):
         """Settings of the generator, where the games are official ones, and those of prompts."""
         if self.games is None:
             return super().idle()
-        return {**super().idle(), "in official games": ("generated_games", "generated_seed")}
+        return {**super().idle(), "in official games": GENERATED}

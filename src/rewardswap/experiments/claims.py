@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rewardswap.configuration import Run
+from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.experiments.experiment import Arm, Experiment
 from rewardswap.loops.settings import Batch
 from rewardswap.methods.base import Method
@@ -32,7 +33,15 @@ def claims() -> Experiment:
     return Experiment(
         "claims",
         "When does the dense phase add what replay or more rollouts alone do not?",
-        (*_bases(), *_swap(), *_rewards(), *_alphas(), *_start_models(), *_shop()),
+        (
+            *_bases(),
+            *_swap(),
+            *_rewards(),
+            *_alphas(),
+            *_hard_tasks(),
+            *_start_models(),
+            *_shop(),
+        ),
     )
 
 
@@ -138,25 +147,38 @@ def _alphas() -> Iterator[Arm]:
         yield Arm(f"alpha-{name}", run, THREE, baseline=baseline, block="alpha")
 
 
+BY_RULE = RewardConfig(dense="progress", dense_credit="reward_to_go")
+"""The dense reward that cannot be hacked, credited turn by turn."""
+
+
+def _arms(block: str, swapped: Run, needs: str | None = None) -> Iterator[Arm]:
+    """The arms that tell what the dense phase adds, from one start policy in one world."""
+    replay = replace(swapped, swap=_with(explore_steps=0).swap)
+    arms = {
+        "grpo": _alone(swapped),
+        "rspo": swapped,
+        "grpo-matched": _alone(swapped, MATCHED),
+        "replay-only": replay,
+        "rspo-progress": replace(swapped, reward=BY_RULE),
+        "direct-progress": replace(swapped, loop="dense", reward=BY_RULE),
+    }
+    for name, run in arms.items():
+        baseline = None if name == "grpo" else f"{block}-grpo"
+        yield Arm(f"{block}-{name}", run, THREE, baseline=baseline, needs=needs, block=block)
+
+
+def _hard_tasks() -> Iterator[Arm]:
+    """Games of the hardest type alone, of which the shipped agent wins about one in ten."""
+    env = Alfworld(generated_type="pick_two_obj_and_place")
+    yield from _arms("hard", replace(_start(), env=env))
+
+
 def _start_models() -> Iterator[Arm]:
     """Start policies of about 10 and 60 % success, beside the shipped one's 30."""
-    by_rule = RewardConfig(dense="progress", dense_credit="reward_to_go")
+    weak = replace(_start(), policy=replace(_start().policy, model=WEAK))
+    yield from _arms("weak", weak)
     yield Arm("strong", _alone(_start(), 12), (7,), block="strong")
-    for base, needs in (("weak", None), ("strong", "strong")):
-        model = WEAK if needs is None else None
-        swapped = replace(_start(), policy=replace(_start().policy, model=model))
-        arms = {
-            "grpo": _alone(swapped),
-            "rspo": swapped,
-            "grpo-matched": _alone(swapped, MATCHED),
-            "replay-only": replace(swapped, swap=_with(explore_steps=0).swap),
-            "rspo-progress": replace(swapped, reward=by_rule),
-            "direct-progress": replace(swapped, loop="dense", reward=by_rule),
-        }
-        for name, run in arms.items():
-            baseline = None if name == "grpo" else f"{base}-grpo"
-            arm = f"{base}-{name}"
-            yield Arm(arm, run, THREE, baseline=baseline, needs=needs, block=base)
+    yield from _arms("strong", _start(), needs="strong")
 
 
 WEAK = "agents/weak"

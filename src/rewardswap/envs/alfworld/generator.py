@@ -186,18 +186,26 @@ class GeneratedWorld(GameWorld):
         size: RoomSize | None = None,
         turn_limit: int = 20,
         style: Literal["full", "short"] = "short",
+        task_type: str | None = None,
     ) -> None:
-        """`train` and `held_out` count games; no game is in both splits or twice in one."""
+        """`train` and `held_out` count games; no game is in both splits or twice in one.
+
+        Without `task_type` the six are equally likely.
+        """
         seen: set[str] = set()
         splits = {
-            "held_out": fresh_games(_stream_seed(seed, "held_out", 0), held_out, size, seen),
-            "train": fresh_games(_stream_seed(seed, "train", 0), train, size, seen),
+            split: fresh_games(_stream_seed(seed, split, 0), count, size, seen, task_type)
+            for split, count in (("held_out", held_out), ("train", train))
         }
         super().__init__(splits, style=style, turn_limit=turn_limit)
 
 
 def fresh_games(
-    seed: int, count: int, size: RoomSize | None = None, seen: set[str] | None = None
+    seed: int,
+    count: int,
+    size: RoomSize | None = None,
+    seen: set[str] | None = None,
+    task_type: str | None = None,
 ) -> list[Game]:
     """`count` different games, none of which has an id in `seen`; their ids are added to it.
 
@@ -207,7 +215,7 @@ def fresh_games(
     games: list[Game] = []
     number = 0
     while len(games) < count:
-        game = generate_game(_stream_seed(seed, "game", number), size)
+        game = generate_game(_stream_seed(seed, "game", number), size, task_type)
         number += 1
         if game_id(game) not in seen:
             seen.add(game_id(game))
