@@ -19,17 +19,30 @@ from rewardswap.comparison.tables import (
     phases_table,
     text,
 )
+from rewardswap.comparison.watched import (
+    exploration_table,
+    planted_table,
+    process_rewards_table,
+    warnings_table,
+)
 from rewardswap.comparison.wording import number, share
 
 
 def tables_of(comparison: Comparison) -> list[Table]:
     """All tables that a page shows, each with the sentence of what is mixed."""
+    watched = (
+        planted_table(comparison),
+        exploration_table(comparison),
+        process_rewards_table(comparison),
+        warnings_table(comparison),
+    )
     made = [
         arms_table(comparison),
         paired_table(comparison),
         efficiency_table(comparison),
         families_table(comparison),
         dense_table(comparison),
+        *(table for table in watched if table.rows),
         phases_table(comparison),
         settings_table(comparison.arms),
         runs_table(comparison.arms),
