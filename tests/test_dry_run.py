@@ -89,6 +89,7 @@ def test_a_critic_learns_too_though_it_warms_up_first(capsys: pytest.CaptureFixt
     [
         ["--env", "webshop", "--env.products", "300"],
         ["--method", "dapo"],
+        ["--swap.explore-steps", "0", "--swap.harvest-temperatures", "0.7", "1.3"],
         ["--policy.lora-rank", "2"],
         ["--policy.precision", "bfloat16"],
         ["--rollout.engine", "server", "--rollout.slots", "3"],  # none is asked

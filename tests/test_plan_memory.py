@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from rewardswap.plan.lengths import Lengths, TurnLength
 from rewardswap.plan.memory import activation_bytes, cache_bytes, logit_bytes
 from rewardswap.plan.settings import PlanSettings
 from rewardswap.plan.shapes import read_blueprint, shape_of
+from rewardswap.plan.work import per_agent_update
 from rewardswap.recipes import RECIPES
 from rewardswap.rollout.engine import Request, SamplingParams, complete
 from rewardswap.rollout.hf import HuggingFaceEngine
@@ -194,3 +196,25 @@ def test_devices_share_episodes_and_slots_bound_them() -> None:
     assert replace(one, run=few).live == {"training": 10, "evaluation": 10}
     halved = replace(one, devices=2).memory().phases["rollout"]["KV cache"]
     assert 2 * halved == one.memory().phases["rollout"]["KV cache"]
+
+
+@pytest.mark.parametrize(
+    ("harvest", "reuse", "rollouts"),
+    [
+        ("final", False, 49 / 24),
+        ("final", True, 1.75),
+        ("during", False, 1.75),
+        ("during", True, 35 / 24),
+        ("both", False, 49 / 24),
+    ],
+)
+def test_rollouts_of_an_update_by_what_is_harvested(
+    harvest: Any, reuse: bool, rollouts: float
+) -> None:
+    """In batches of B tasks at k = 3 and alpha = 1/8, beside loops without a swap."""
+    swap = replace(DEMO.swap, harvest=harvest, reuse_first_batch=reuse)
+    steps = {
+        run.loop: per_agent_update(make_plan(run, PlanSettings()).sizing).environment_steps
+        for run in (replace(DEMO, swap=swap), replace(DEMO, loop="dense"))
+    }
+    assert steps["rspo"] / steps["dense"] == pytest.approx(rollouts)

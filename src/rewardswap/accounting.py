@@ -3,6 +3,17 @@
 import time
 from collections import Counter
 
+COUNTED = (
+    "environment_steps",
+    "generated_tokens",
+    "trained_tokens",
+    "all_updates",
+    "failed_episodes",
+    "dropped_groups",
+    "dropped_rewards",
+)
+"""What every record of a run has a sum of, from the first on."""
+
 
 class Accounting:
     """Environment steps, tokens, updates and wall-clock seconds of a run.
@@ -11,7 +22,7 @@ class Accounting:
     """
 
     def __init__(self) -> None:
-        self.total: Counter[str] = Counter()
+        self.total: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
         self.phases: dict[str, Counter[str]] = {}
         self._seconds: dict[str, float] = {}
         self._started = self._last = time.monotonic()

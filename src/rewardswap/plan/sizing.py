@@ -67,13 +67,13 @@ class Sizing:
     def fresh_tasks(self) -> int:
         """Tasks of one collection."""
         run = self.run
-        return run.batch.tasks if run.loop == "on_policy" else run.swap.split(run.batch)[0]
+        return run.swap.split(run.batch)[0] if run.loop == "rspo" else run.batch.tasks
 
     @property
     def replayed(self) -> int:
         """Replayed trajectories of one update of the agent."""
         run = self.run
-        return 0 if run.loop == "on_policy" else run.swap.split(run.batch)[1]
+        return run.swap.split(run.batch)[1] if run.loop == "rspo" else 0
 
     @property
     def episodes(self) -> int:
@@ -88,9 +88,8 @@ class Sizing:
             return 0
         if not swap.explore_steps:
             return 1
-        return {"final": 1, "during": swap.explore_steps, "both": swap.explore_steps + 1}[
-            swap.harvest
-        ]
+        during = swap.explore_steps - swap.reuse_first_batch
+        return {"final": 1, "during": during, "both": during + 1}[swap.harvest]
 
     @property
     def live(self) -> dict[str, int]:

@@ -70,24 +70,26 @@ def fitting(sizing: Sizing, *, replayed: int = 0) -> Work:
 def steps_of_loop(sizing: Sizing) -> dict[str, tuple[int, Work]]:
     """How often a loop does what, and one of each: explore, harvest, learn."""
     run = sizing.run
-    learn = collection(sizing) + fitting(sizing, replayed=sizing.replayed)
-    if run.loop == "on_policy":
-        return {"learn": (1, learn)}
+    fitted = fitting(sizing, replayed=sizing.replayed)
+    if run.loop != "rspo":
+        return {"learn": (1, collection(sizing) + fitted)}
+    swap = run.swap
     steps: dict[str, tuple[int, Work]] = {}
     if sizing.replayed:
-        swap = run.swap
         scored = forward_flops(
             sizing.shape,
             tokens=sizing.episodes * sizing.lengths.tokens,
             action_tokens=sizing.episodes * sizing.lengths.action_tokens,
             context=sizing.lengths.seen,
         )
-        scoring = Work(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2 * scored)
+        harvest = Work(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2 * scored).times(float(sizing.harvests))
         if swap.explore_steps:
             steps["explore"] = (swap.explore_steps, collection(sizing) + fitting(sizing))
-        played = collection(sizing) if swap.harvest != "during" or not swap.explore_steps else None
-        steps["harvest"] = (1, scoring if played is None else played + scoring)
-    steps["learn"] = (run.swap.learn_steps, learn)
+        if swap.harvest != "during" or not swap.explore_steps:
+            harvest = collection(sizing) + harvest
+        steps["harvest"] = (1, harvest)
+    played = (swap.learn_steps - swap.reuse_first_batch) / swap.learn_steps
+    steps["learn"] = (swap.learn_steps, collection(sizing).times(played) + fitted)
     return steps
 
 
