@@ -82,6 +82,14 @@ def test_a_group_without_a_drawable_trajectory_is_forgotten() -> None:
     assert [group.task.id for group in buffer.stored()] == ["b"]
 
 
+@pytest.mark.parametrize("tau", [0.0, 1e-9])
+def test_without_age_a_loop_leaves_nothing(tau: float) -> None:
+    buffer = StalenessReplay(3, 0, Staleness(tau))
+    buffer.add([made_group("a", (1, 0, 0, 0))])
+    buffer.clear()
+    assert (len(buffer), buffer.expired, buffer.evicted, buffer.stored()) == (0, 3, 1, [])
+
+
 STEPS = st.lists(
     st.one_of(
         st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=1, max_size=4), st.sampled_from([0, 2])
