@@ -116,12 +116,14 @@ class Trainer:
         phase: Phase,
         replayed: Sequence[Group] = (),
         replay_share: ReplayShare = 0.0,
+        before_scoring: Callable[[Sequence[Group]], None] = lambda _: None,
     ) -> Metrics:
         """One update of the policy under the rewards of `source`.
 
         `replayed` groups are labelled by the same source, weigh `replay_share` of every optimizer
-        step, and keep the behavior log-probs that they were collected with. Raises ValueError for
-        rows that were sampled at another temperature than the policy's.
+        step, and keep the behavior log-probs that they were collected with. `before_scoring` sees
+        what the method has collected further. Raises ValueError for rows that were sampled at
+        another temperature than the policy's.
         """
         if collected.temperature not in (None, self.policy.temperature):
             raise ValueError(
@@ -131,7 +133,7 @@ class Trainer:
         if phase == "learn" and self.learning_rate is not None:
             self.policy.set_learning_rate(self.learning_rate(self.agent_updates))
         algorithm = self.algorithm if phase == "learn" else self.explorer_algorithm
-        groups, kept, metrics = self._kept(collected, source, phase, algorithm)
+        groups, kept, metrics = self._kept(collected, source, phase, algorithm, before_scoring)
         started = time.monotonic()
         fresh_groups = len(kept)
         again, lost = label_all(replayed, source, self.on_failed_reward)
@@ -161,7 +163,12 @@ class Trainer:
         return metrics
 
     def _kept(
-        self, collected: Collected, source: RewardSource, phase: Phase, algorithm: Algorithm
+        self,
+        collected: Collected,
+        source: RewardSource,
+        phase: Phase,
+        algorithm: Algorithm,
+        before_scoring: Callable[[Sequence[Group]], None],
     ) -> tuple[list[Group], list[Group], Metrics]:
         """All labelled groups and those that the method keeps; it may ask for more of them."""
         wanted = len(collected.groups)
@@ -178,6 +185,7 @@ class Trainer:
                 loop=self.loop,
                 before=collected.episodes,
             )
+            before_scoring(more.groups)
             found = self._labelled(more.groups, source)
             groups += found
             kept += [group for group in found if algorithm.keep(group)]

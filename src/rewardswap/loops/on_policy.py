@@ -26,6 +26,6 @@ def on_policy(
     while not budget.spent(trainer):
         seen = trainer.collect("learn", tasks, group_size)
         before_scoring(seen.groups)
-        trainer.update(seen, reward, "learn")
+        trainer.update(seen, reward, "learn", before_scoring=before_scoring)
         if watch is not None:
             watch.see(trainer.labelled)

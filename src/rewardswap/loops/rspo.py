@@ -117,11 +117,13 @@ class Rspo:
                 explored.first = seen
             if swap.harvest != "final" and not reused:
                 explored.harvested += trainer.harvest(seen, self.outcome)
-            trainer.update(seen, self.dense, "explore")
+            trainer.update(seen, self.dense, "explore", before_scoring=self._watch)
             if self._hacked(trainer.labelled):
                 break
-        if (swap.harvest != "during" or not swap.explore_steps) and not self.budget.spent(trainer):
+        if (swap.harvest != "during" or not explored.harvested) and not self.budget.spent(trainer):
             explored.harvested += self._harvest()
+        elif trainer.labelled:  # the last batch of the explorer stands for its harvest
+            trainer.note(**turn_reward_spread(trainer.labelled, self.dense.name))
         if self.watch is not None and self.watch.end_loop():
             self._shorten()
         return explored
@@ -172,7 +174,9 @@ class Rspo:
                 won = [t.success for group in fresh.groups for t in group.trajectories]
                 self.weight.observe(sum(won), len(won))
                 share = self._adapted
-            trainer.update(fresh, self.outcome, "learn", replayed, share)  # the swap
+            trainer.update(  # the swap
+                fresh, self.outcome, "learn", replayed, share, self._seen.extend
+            )
 
     def _adapted(self, known: Metrics) -> float:
         """The weight of the replayed rows, once it is known how much they still say."""
