@@ -26,6 +26,7 @@ from rewardswap.options import (
     Choice,
     UsageError,
     checked,
+    one_line,
     parse,
     refuse_named,
     with_choices,
@@ -53,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise UsageError(unknown("command", words[0], COMMANDS))
         command(words[1:], console)
     except UsageError as error:
-        line = " ".join(str(error).split())
-        sys.stderr.write(f"rewardswap: {line}\n")
+        sys.stderr.write(f"rewardswap: {one_line(error)}\n")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         sys.stderr.write("rewardswap: stopped by hand\n")
@@ -190,7 +190,7 @@ def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
     try:
         show(checked(lambda: dry_run(run, settings)), settings, console)
     except RunStoppedError as error:
-        sys.stderr.write(f"rewardswap: {error}\n")
+        sys.stderr.write(f"rewardswap: {one_line(error)}\n")
         raise SystemExit(1) from None
 
 
@@ -203,7 +203,8 @@ def _train(run: Run, console: Console) -> None:
     try:
         training.execute(Screen(console))
     except RunStoppedError as error:
-        sys.stderr.write(f"rewardswap: {error}; the record so far is in {training.folder.path}\n")
+        line = one_line(error)
+        sys.stderr.write(f"rewardswap: {line}; the record so far is in {training.folder.path}\n")
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         path = training.folder.path

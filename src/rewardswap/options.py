@@ -34,6 +34,12 @@ class UsageError(Exception):
     """A mistake of the caller: one line, exit code 2."""
 
 
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line without characters that steer a terminal."""
+    line = " ".join(str(error).split())
+    return "".join(c for c in line if c.isprintable())
+
+
 def checked(build: Callable[[], Settings]) -> Settings:
     """The value, with a ValueError of its making as a caller's mistake."""
     try:

@@ -196,3 +196,19 @@ def test_a_run_that_stops_by_itself_is_not_a_failed_reward() -> None:
 
     with pytest.raises(RunStoppedError, match=r"^enough$"):
         label_all([GROUP], Stops(), "drop")  # type: ignore[arg-type]
+
+
+def test_a_function_may_give_tensors_with_a_gradient() -> None:
+    def function(trajectory: Trajectory) -> torch.Tensor:
+        return torch.ones(len(trajectory.turns), requires_grad=True) * 2
+
+    source = CallableReward(function, "mine")  # type: ignore[arg-type]
+    assert not source.score(GROUP).requires_grad
+
+
+def test_a_function_that_ends_the_program_is_a_reward_that_fails() -> None:
+    def function(trajectory: Trajectory) -> list[float]:
+        raise SystemExit(0)
+
+    with pytest.raises(RunStoppedError, match="'mine' of task 'a' raised SystemExit"):
+        label_all([GROUP], CallableReward(function, "mine"), "stop")

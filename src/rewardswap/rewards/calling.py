@@ -31,7 +31,7 @@ class CallableReward:
         """
         reward = torch.zeros(group.turn_mask.shape)
         for row, trajectory in zip(reward, group.trajectories, strict=True):
-            said = torch.as_tensor(self.function(trajectory), dtype=torch.float32)
+            said = torch.as_tensor(self.function(trajectory), dtype=torch.float32).detach()
             if said.shape != (len(trajectory.turns),):
                 raise ValueError(
                     f"{self.name} gave rewards of shape {list(said.shape)} for the "
@@ -52,10 +52,10 @@ def named_function(name: str) -> RewardFunction:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, SyntaxError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # a module may be anybody's code
         raise ValueError(
-            f"dense reward {name!r} cannot be imported: {error}; modules are looked for in "
-            f"{Path.cwd()} and among the installed packages"
+            f"dense reward {name!r} cannot be imported: {type(error).__name__}: {error}; "
+            f"modules are looked for in {Path.cwd()} and among the installed packages"
         ) from error
     if not callable(found):
         raise ValueError(f"dense reward {name!r} is {found!r}, not a function of a trajectory")

@@ -60,7 +60,7 @@ def _scored(group: Group, source: RewardSource) -> Float[Tensor, "N K"]:
         reward = source.score(group)
     except RunStoppedError:
         raise
-    except Exception as error:  # a source may be anybody's code
+    except (Exception, SystemExit) as error:  # a source may be anybody's code
         raise RewardFailedError(f"{where} raised {type(error).__name__}: {error}") from error
     shape = [len(group.trajectories), group.turn_count]
     if not isinstance(reward, Tensor) or list(reward.shape) != shape:
