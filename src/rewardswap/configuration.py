@@ -232,6 +232,8 @@ class Run:
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__
+        for temperature in swap.harvest_temperatures:
+            at_least(LEAST_TEMPERATURE, **{"swap.harvest_temperatures": temperature})
         if swap.adaptive_alpha and self.method.mixing != "weighted":
             raise ValueError(
                 f"swap.adaptive_alpha does nothing at method.mixing {self.method.mixing}"

@@ -154,8 +154,8 @@ class RewardSwap:
     def split(self, batch: Batch) -> tuple[int, int]:
         """Fresh tasks (1 - alpha) B and replayed trajectories alpha B N.
 
-        Raises ValueError when these are not whole, naming the nearest sizes that are, or when the
-        buffer is too small for one update.
+        Raises ValueError when these are not whole, naming the nearest sizes that are, when the
+        buffer is too small for one update, or the harvest for its temperatures.
         """
         exact = Fraction(self.alpha).limit_denominator(10_000)
         if self.alpha and not exact:
@@ -168,6 +168,8 @@ class RewardSwap:
                 f"alpha = {exact} of {batch.tasks} tasks is {float(share):g}, not whole; the "
                 f"nearest numbers of tasks that alpha divides: {', '.join(near)}"
             )
+        if self.harvest_temperatures:
+            TemperatureLadder(self.harvest_temperatures).shares(batch.tasks - int(share), loop=0)
         count = int(share) * batch.group_size
         if count > self.replay_capacity:
             raise ValueError(

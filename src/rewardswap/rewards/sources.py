@@ -75,6 +75,11 @@ class RewardConfig:
         if self.dense not in (LEARNED, *RULES) and ":" not in self.dense:
             known = ", ".join((LEARNED, *RULES))
             raise ValueError(f"dense must be one of {known} or MODULE:FUNCTION, got {self.dense!r}")
+        if self.dense.endswith(":outcome"):
+            raise ValueError(
+                f"dense reward {self.dense!r} would have the name of the outcome reward; give the "
+                "function another"
+            )
         if not 0 <= self.dense_discount <= 1:
             raise ValueError(f"dense_discount must be in [0, 1], got {self.dense_discount}")
         if self.noise < 0:
@@ -89,6 +94,11 @@ class RewardConfig:
             raise ValueError("dense_discount does nothing at dense_credit sum")
         if self.planted_phrase is None and self.planted_bonus != type(self).planted_bonus:
             raise ValueError("planted_bonus does nothing at planted_phrase none")
+        if self.planted_phrase is not None and not (self.planted_phrase and self.planted_bonus):
+            raise ValueError(
+                f"planted_phrase {self.planted_phrase!r} with planted_bonus {self.planted_bonus:g} "
+                "plants nothing; give a phrase of some letters and a bonus that is not 0"
+            )
         for name in ("folder", "online"):
             if getattr(self, name) and not self.learned:
                 raise ValueError(f"{name} does nothing in dense reward {self.dense!r}")
