@@ -129,23 +129,25 @@ class Training:
         screen.start(run, folder.path, self.stage.panel, len(self.tasks), remarks)
         before = self._evaluate()
         screen.evaluated("before", before)
-        self._fit_dense_reward(screen)
-        folder.write_evaluation("before", before, self.dense.scores(before.trajectories))
-        trainer = self._trainer(screen)
         try:
+            self._fit_dense_reward(screen)
+        except RunStoppedError:
+            self._record("before", before)
+            raise
+        try:
+            self._record("before", before)
+            trainer = self._trainer(screen)
             self._loop(trainer, screen)
             if not trainer.agent_updates:
                 raise RunStoppedError(
                     f"the budget of {run.budget} {run.budget_unit} was spent before the agent's "
                     "first update; set `budget` higher, or swap.explore_steps lower"
                 )
-        except RunStoppedError:
+        finally:
             self._save()
-            raise
         after = self._evaluate()
         screen.evaluated("after", after)
-        folder.write_evaluation("after", after, self.dense.scores(after.trajectories))
-        self._save()
+        self._record("after", after)
         return before, after, trainer
 
     def _evaluate(self) -> Evaluation:
@@ -153,6 +155,15 @@ class Training:
         found = self.stage.evaluate(self.run.seed, self.run.evaluation_temperature)
         self._account("evaluate", found.trajectories)
         return found
+
+    def _record(self, name: str, evaluation: Evaluation) -> None:
+        """Write an evaluation; it is kept where the dense reward stops the run on it."""
+        try:
+            scores = self.dense.scores(evaluation.trajectories)
+        except RunStoppedError:
+            self.folder.write_evaluation(name, evaluation, None)
+            raise
+        self.folder.write_evaluation(name, evaluation, scores)
 
     def _account(self, phase: str, trajectories: Sequence[Trajectory]) -> None:
         self.accounting.add(
@@ -254,12 +265,21 @@ class Training:
             outcome=outcome,
             buffer=run.swap.buffer(derived_seed(run.seed, "replay")),
             before_scoring=self.dense.before_scoring,
-            after_loop=self._after_loop,
+            after_loop=lambda groups: self._after_loop(
+                groups, screen, float(trainer.agent_updates)
+            ),
             watch=watch,
         ).run()
 
-    def _after_loop(self, groups: Sequence[Group]) -> None:
-        found = self.dense.refit(groups)
+    def _after_loop(self, groups: Sequence[Group], screen: Screen, update: float) -> None:
+        """Refit an online process reward; one that a loop cannot teach stays, and that is said."""
+        try:
+            found = self.dense.refit(groups)
+        except ValueError as error:
+            self._warn(
+                screen, "not_refitted", f"the process reward was not refitted: {error}", update
+            )
+            return
         if found is not None:
             self.folder.add_refit(found.accepted, found.after.as_dict())
 
