@@ -67,8 +67,6 @@ class Curve:
     small: bool = False
 
 
-
-
 def large_curves(metrics: Sequence[Json]) -> list[Curve]:
     """Success, the benchmark's own score if it is another, and the dense reward, over both axes."""
     keys = {key: None for row in metrics for key in row if key.endswith("_reward_mean")}
