@@ -46,6 +46,7 @@ ALLOWED = {
         "configuration",
         "env_config",
         "env_options",
+        "idle",
         "loops",
         "methods",
         "names",

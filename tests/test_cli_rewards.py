@@ -114,6 +114,7 @@ def test_modules_that_cannot_be_imported(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--seed", str(2**63)], "seed must be below 2^63"),
         (["--reward.dense=any:outcome"], "would have the name of the outcome reward"),
         (["--reward.planted-phrase="], "plants nothing"),
         (["--reward.planted-phrase=take", "--reward.planted-bonus=0"], "plants nothing"),
@@ -122,6 +123,7 @@ def test_modules_that_cannot_be_imported(
             "a harvest of 3 tasks cannot be played at 4 temperatures",
         ),
         (["--swap.harvest-temperatures", "0.0001", "1.0"], "must be at least 0.001, got 0.0001"),
+        (["--swap.replay-ages=true", "--swap.staleness.tau=-1"], "loops and finite, got -1.0"),
     ],
 )
 def test_rewards_and_harvests_that_cannot_be(

@@ -16,9 +16,10 @@ from rewardswap.comparison.command import report
 from rewardswap.configuration import Run
 from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
-from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
+from rewardswap.env_options import ENVIRONMENT, elsewhere
 from rewardswap.evaluation_command import evaluate
 from rewardswap.experiments.command import experiment
+from rewardswap.idle import refuse_idle
 from rewardswap.methods.cards import card, listing, page
 from rewardswap.model_fetch.command import model
 from rewardswap.names import unknown
@@ -34,10 +35,8 @@ from rewardswap.options import (
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.prm.command import prm
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import IDLE_SECTIONS, named_method, read_run
+from rewardswap.settings import named_method, read_run
 
-FITTING = ("reward.model", "reward.trajectories", "reward.group", "reward.temperatures")
-"""Settings of a process reward model that is fitted in the run."""
 METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 
 
@@ -105,19 +104,8 @@ def _run_of(words: list[str], command: str) -> Run:
         raise UsageError(f"{command} needs a recipe first: {', '.join(RECIPES)}")
     start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
     run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", elsewhere())
-    _refuse_idle(run, rest)
+    refuse_idle(run, rest)
     return run
-
-
-def _refuse_idle(run: Run, words: Sequence[str]) -> None:
-    """A setting that is named and would do nothing is a mistake."""
-    reasons: dict[str, Sequence[str]] = {
-        f"in loop {run.loop!r}": [f"{section}." for section in IDLE_SECTIONS[run.loop]],
-        "in a loop that does not explore": () if run.uses_dense_reward else ("reward.",),
-        f"in dense reward {run.reward.dense!r}": () if run.reward.learned else FITTING,
-        "with a process reward model of a folder": () if run.reward.folder is None else FITTING,
-    }
-    refuse_named({**reasons, **idle_in(run.env)}, words)
 
 
 def demo(words: list[str], console: Console) -> None:

@@ -157,6 +157,8 @@ class Run:
         _finite(self)
         at_least(1, threads=self.threads, budget=self.budget)
         at_least(0, seed=self.seed)
+        if self.seed >= 2**63:
+            raise ValueError(f"seed must be below 2^63, got {self.seed}")
         if self.evaluation_temperature:
             at_least(LEAST_TEMPERATURE, evaluation_temperature=self.evaluation_temperature)
         if self.policy.decay == "linear" and self.budget_unit != "agent_updates":

@@ -168,8 +168,9 @@ def _spelled(words: Sequence[str], options: Mapping[str, Any]) -> list[str]:
 
 def _first_reason(text: str, words: Sequence[str], options: Mapping[str, Any]) -> str:
     """What tyro's framed message says, in one line that names the setting."""
-    lines = [line.strip(" │╭╮╰╯─-") for line in text.splitlines()]
-    said = " ".join(line for line in lines if line and not line.startswith("For full helptext"))
+    lines = [line.strip(" │╭╮╰╯─") for line in text.splitlines()]
+    kept = [line for line in lines if not line.startswith("For full helptext")]
+    said = " ".join(line for line in kept if line.strip("-"))
     said = said.removeprefix("Value error ")
     named = re.search(r"(?:Error parsing |argument ')(--[a-z0-9.-]+)", said)
     if named is not None and named[1].rstrip(".") in options:

@@ -80,6 +80,16 @@ def test_a_folder_in_use_is_refused(capsys: pytest.CaptureFixture[str], tmp_path
     assert f"is in use by the experiment of process {os.getpid()}" in said
 
 
+def test_a_folder_that_cannot_be_made_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for key in ("--results", "--runs"):
+        words = ["experiment", "smoke", "--results", str(tmp_path / "results"), key]
+        said = refused(capsys, *words, str(tmp_path / "file"))
+        assert "cannot be written: File exists" in said
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_stop_as_a_hand_does(number: signal.Signals) -> None:
     before = signal.getsignal(number)

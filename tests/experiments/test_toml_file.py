@@ -95,6 +95,14 @@ def test_the_example_of_the_page_is_an_experiment(tmp_path: Path) -> None:
             "[arms.a]\nrecipe = 'demo-grpo'\nswap.alpha = 0.25",
             "arm 'a': swap.alpha does nothing in loop 'on_policy'",
         ),
+        (
+            "[arms.a]\nrecipe = 'demo'\nswap.explore-steps = 0\nreward.noise = 0.1",
+            "arm 'a': reward.noise does nothing in a loop that does not explore",
+        ),
+        (
+            "[arms.a]\nrecipe = 'demo'\nreward.dense = 'progress'\nreward.model.head = 'linear'",
+            "arm 'a': reward.model.head does nothing in dense reward 'progress'",
+        ),
         ("[arms.a]\nrecipe = 'demo'\nbaseline = 'b'", "unknown arm of mine 'b'"),
     ],
 )

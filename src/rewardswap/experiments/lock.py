@@ -11,12 +11,16 @@ def locked(folder: Path) -> Iterator[int]:
     """Hold the folder; gives the lock's file descriptor, which runs that are started inherit.
 
     So a runner that is killed leaves the folder held until the runs that it left behind end.
-    Raises ValueError, naming the process, if somebody else holds it.
+    Raises ValueError, naming the process, if somebody else holds it, and for a folder that
+    cannot be written.
     """
     import fcntl  # not there on Windows, where the other commands work
 
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ValueError(f"folder {folder} cannot be written: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

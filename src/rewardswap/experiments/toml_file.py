@@ -3,16 +3,16 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from rewardswap.configuration import Run
 from rewardswap.env_options import ENVIRONMENT, elsewhere
 from rewardswap.experiments.experiment import Arm, Experiment
+from rewardswap.idle import refuse_idle
 from rewardswap.names import named, unknown
 from rewardswap.options import Choice, UsageError, parse, with_choices
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import named_method, write_run
+from rewardswap.settings import named_method
 
 METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 OWN = ("summary", "seeds", "arms")
@@ -62,7 +62,8 @@ def _arm(name: str, table: Any, seeds: Any) -> Arm:
     try:
         run = _run(str(table["recipe"]), changed)
     except (ValueError, UsageError) as error:
-        raise ValueError(f"arm {name!r}: {error}") from error
+        said = str(error).removeprefix("--")
+        raise ValueError(f"arm {name!r}: {said}") from error
     return Arm(name, run, tuple(seeds), **own)
 
 
@@ -72,7 +73,7 @@ def _run(recipe: str, changed: Mapping[str, Any]) -> Run:
     words = [word for key, value in _flat(changed) for word in _option(key, value)]
     start, rest = with_choices(start, words, METHOD, ENVIRONMENT)
     run = parse(Run, start, rest, f"rewardswap train {recipe}", elsewhere())
-    _refuse_idle(run, changed)
+    refuse_idle(run, words)
     return run
 
 
@@ -94,14 +95,3 @@ def _option(key: str, value: Any) -> list[str]:
     if isinstance(value, list):
         return [option, *map(str, value)]
     return [f"{option}={value}"]
-
-
-def _refuse_idle(run: Run, changed: Mapping[str, Any]) -> None:
-    """Raise ValueError for a changed setting that the run's own file would not hold."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "config.toml"
-        write_run(run, path)
-        used = dict(_flat(tomllib.loads(path.read_text(encoding="utf-8"))))
-    for key, _ in _flat(changed):
-        if key.replace("-", "_") not in used:
-            raise ValueError(f"{key} does nothing in loop {run.loop!r}")
