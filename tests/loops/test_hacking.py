@@ -145,6 +145,13 @@ def test_loops_are_told_by_their_first_and_last_batches() -> None:
     assert "the outcome falls by 0.200 while the dense reward rises by 0.500" in found[6].words
 
 
+def test_a_sign_that_is_interrupted_starts_anew() -> None:
+    detector = HackingDetector(RULES)
+    # the sign at four loops in a row, none while the good loop is among the last three, then one
+    assert [play(detector, gain) for gain in [-0.2] * 6 + [0.5] + [-0.2] * 3] == [None] * 10
+    assert [play(detector, -0.2) is not None for _ in range(4)] == [False, False, False, True]
+
+
 def test_a_loop_without_two_batches_has_no_gain() -> None:
     detector = HackingDetector(RULES)
     for _ in range(6):
