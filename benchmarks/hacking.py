@@ -1,6 +1,6 @@
 """How often the detector of hacking is wrong: simulated runs, healthy and hacked, many seeds.
 
-    python benchmarks/hacking.py [SEEDS [PART_OF_A_RUN'S_NAME]]
+    python benchmarks/hacking.py [SEEDS [PART_OF_A_RUN'S_NAME [FIRST_SEED]]]
 
 A row is one kind of run of 120 batches under a dense reward, as tests/hacking_runs.py makes them.
 `alone` columns are single signs with the specification's thresholds, no matter how short they last.
@@ -50,16 +50,16 @@ def row(run: Run, trajectories: int, seeds: range) -> list[str]:
     return [run.name, str(trajectories), shares[0], said, late, *shares[1:]]
 
 
-def main(seeds: int, named: str) -> None:
+def main(seeds: range, named: str) -> None:
     """Print the table."""
-    table = Table(title=f"runs with an alarm, seeds 0 to {seeds - 1}")
+    table = Table(title=f"runs with an alarm, seeds {seeds[0]} to {seeds[-1]}")
     for name in ("run", "n", "alarm", "rules", "batches after onset", *ALONE, "naive"):
         table.add_column(name if name not in ALONE else f"{name} alone")
     for hacked in (False, True):
         for run in RUNS:
             if run.hacked == hacked and named in run.name:
                 for trajectories in (56, 128):
-                    table.add_row(*row(run, trajectories, range(seeds)))
+                    table.add_row(*row(run, trajectories, seeds))
         table.add_section()
     console = Console(width=150)
     console.print(circumstances())
@@ -68,4 +68,5 @@ def main(seeds: int, named: str) -> None:
 
 if __name__ == "__main__":
     given = dict(enumerate(sys.argv))
-    main(int(given.get(1, 100)), given.get(2, ""))
+    first = int(given.get(3, 0))
+    main(range(first, first + int(given.get(1, 100))), given.get(2, ""))
