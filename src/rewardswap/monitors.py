@@ -13,7 +13,8 @@ def warnings_of(metrics: Mapping[str, float]) -> dict[str, str]:
     said: dict[str, str] = {}
     if metrics.get("turn_rewards_collapsed"):
         said["collapsed_dense_reward"] = (
-            "after phase 1 the dense reward says the same of every turn: it teaches nothing"
+            "after phase 1 every turn is paid the same: the dense reward teaches at most how long "
+            "to play"
         )
     distance = metrics.get("replay_edit_distance")
     if distance is not None and distance < LEAST_EDIT_DISTANCE:

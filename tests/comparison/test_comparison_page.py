@@ -106,6 +106,8 @@ def test_equal_steps_are_compared_seed_by_seed() -> None:
     # flat curves: areas .1, .5, .3 and .2, .7, .6, differences .1, .2, .3
     flat = {"base": (0.1, 0.5, 0.3), "arm": (0.2, 0.7, 0.6)}
     results = [made(name, n, curve=[y] * 3) for name in flat for n, y in enumerate(flat[name])]
+    for result, y in zip(results, [*flat["base"], *flat["arm"]], strict=True):
+        result["before"]["success"] = y
     arm, _ = rows_of("efficiency", results)
     ends = (arm["difference_low"], arm["difference_high"])
     assert ends == pytest.approx((0.2 - 0.248414, 0.2 + 0.248414), abs=1e-6)
@@ -184,3 +186,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file cannot be written"):
         write_comparison(compare([made("base", 0)], None, ()), tmp_path / "file")
+
+
+def test_names_of_arms_do_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps(made("red \x1b[31m", 0)) + "\n")
+    main(["report", str(path), "--output", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "red \u241b[31m" in said
+    assert "\x1b" not in said

@@ -41,11 +41,11 @@ def test_seeds_that_never_meet_and_single_points_have_no_curve() -> None:
     assert curve_of(arm(made("arm", 0, curve=[0.5])), "learn", "success", "update") is None
 
 
-def test_the_area_holds_the_first_value_back_to_the_start() -> None:
+def test_the_area_holds_the_start_policys_success_up_to_the_first_update() -> None:
     # .1 up to 100: 10; to .3 at 200: 20; to .4 at 250: 17.5; in all 47.5 of 250
-    line = [(100.0, 0.1), (200.0, 0.3), (300.0, 0.5)]
-    assert area(line, 250.0) == pytest.approx(0.19)
-    assert area(line, 50.0) == pytest.approx(0.1)
+    line = [(100.0, 0.7), (200.0, 0.3), (300.0, 0.5)]  # .7: few rollouts of the start policy
+    assert area(line, 250.0, 0.1) == pytest.approx(0.19)
+    assert area(line, 50.0, 0.1) == pytest.approx(0.1)
 
 
 def test_arms_are_measured_at_the_steps_that_all_have_reached() -> None:
@@ -53,8 +53,8 @@ def test_arms_are_measured_at_the_steps_that_all_have_reached() -> None:
     steps = common_steps([short, long])
     assert steps == 300
     found = efficiency(long, 300.0)
-    # .1 up to 200, then to .2 at 300: 20 + 15 of 300
-    assert found.area.value == pytest.approx(35 / 300)
+    # .25 before training up to 200, then to .275 at 300: 50 + 26.25 of 300
+    assert found.area.value == pytest.approx(76.25 / 300)
     assert found.at_steps.value == pytest.approx(0.2)
     assert found.areas == {0: found.area.value}
 

@@ -71,9 +71,10 @@ def _compared(paths: list[Path], settings: ReportSettings, output: Path, console
     from rewardswap.comparison.comparing import compare
     from rewardswap.comparison.page import summary, write_comparison
     from rewardswap.comparison.sources import gather
+    from rewardswap.report.page import visible
 
     found = checked(lambda: compare(gather(paths), settings.baseline, settings.mix))
     page = checked(lambda: write_comparison(found, output))
     for line in (summary(found), *found.notes, found.mixture, str(page)):
         if line:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(visible(line), highlight=False, markup=False, soft_wrap=True)

@@ -108,20 +108,24 @@ class Efficiency:
 def efficiency(arm: Arm, steps: float) -> Efficiency:
     """What an arm makes of equal environment steps, over seeds."""
     lines = {run["seed"]: points(run, "learn", "success", "environment_steps") for run in arm.runs}
-    areas = {seed: area(line, steps) for seed, line in lines.items()}
+    areas = {
+        run["seed"]: area(lines[run["seed"]], steps, run["before"]["success"]) for run in arm.runs
+    }
     reached = [_at(running_mean(line), [steps])[0] for line in lines.values()]
     return Efficiency(
         arm.name, steps, share_over_seeds([*areas.values()]), share_over_seeds(reached), areas
     )
 
 
-def area(line: Sequence[Point], steps: float) -> float:
+def area(line: Sequence[Point], steps: float, start: float) -> float:
     """Area under straight lines between points from 0 to `steps`, divided by `steps`.
 
-    Before the first point the first value holds: it was measured before the first update.
+    Up to the first point and there it is `start`, the success on the panel before training: the
+    rollouts of the first point are of the same policy, and fewer.
     """
-    x = [0.0, *(place for place, _ in line if 0 < place < steps), steps]
-    return float(np.trapezoid(_at(line, x), x) / steps)
+    known = [(line[0][0], start), *line[1:]]
+    x = [0.0, *(place for place, _ in known if 0 < place < steps), steps]
+    return float(np.trapezoid(_at(known, x), x) / steps)
 
 
 def _at(line: Sequence[Point], places: Sequence[float]) -> list[float]:

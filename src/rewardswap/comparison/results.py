@@ -37,6 +37,12 @@ MEASURES = (
 )
 KEYS = frozenset((*IDENTITY, *MADE_BY, *MEASURES))
 """What every result has."""
+KINDS: Mapping[str, type] = {
+    "arm": str,
+    "seed": int,
+    **{name: dict for name in MEASURES if name not in ("temperature", "process_reward")},
+}
+"""What it is made of; a person may have changed a file."""
 COUNTERS = (
     "agent_updates",
     "all_updates",
@@ -157,6 +163,11 @@ def _checked(line: str, where: str) -> Json:
     lacking = sorted(KEYS - result.keys())
     if lacking:
         raise ValueError(f"{where} lacks {', '.join(lacking)}; run its seed again")
+    strange = [name for name, kind in KINDS.items() if not isinstance(result[name], kind)]
+    if not strange:
+        strange = [f"counters.{name}" for name in COUNTERS if name not in result["counters"]]
+    if strange:
+        raise ValueError(f"{where} has no usable {', '.join(strange)}; run its seed again")
     return result
 
 
