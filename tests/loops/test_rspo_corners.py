@@ -157,3 +157,13 @@ def test_a_watch_adds_up_the_dense_turns_of_each_trajectory() -> None:
     assert seen[0]["dense"] == pytest.approx(sum(sums) / len(sums))
     assert seen[0]["outcome"] == 0.5
     assert seen[0]["trajectories"] == 12
+
+
+def test_the_explorer_draws_other_tokens_in_every_loop_and_the_agent_one_stream() -> None:
+    play = MadePlay()
+    run_rspo(trainer_of(play), RewardSwap(1, 1, 1 / 4), SIZES, updates=3)
+    seeds = [seed for _, seed, _ in play.calls]  # of explore, harvest and learn, loop by loop
+    assert seeds[0::3] == seeds[1::3]
+    assert len(set(seeds[0::3])) == 3
+    assert len(set(seeds[2::3])) == 1
+    assert seeds[2] not in seeds[0::3]

@@ -160,10 +160,10 @@ def test_a_reward_that_fails_names_the_task(how: str, said: str) -> None:
 
 
 def test_what_is_left_keeps_its_other_rewards_and_its_selection() -> None:
-    group = replace(label(GROUP, OutcomeReward()), selected=(False, True, True))
+    group = replace(label(GROUP, OutcomeReward()), selected=(True, False, True))
     (rest,), dropped = label_all([group], fails_on(0), "drop")
     assert dropped == 1
-    assert rest.selected == (True, True)
+    assert rest.selected == (False, True)
     assert rest.turn_count == 2
     assert rest.rewards["outcome"].shape == (2, 2)
 
@@ -212,3 +212,19 @@ def test_a_function_that_ends_the_program_is_a_reward_that_fails() -> None:
 
     with pytest.raises(RunStoppedError, match="'mine' of task 'a' raised SystemExit"):
         label_all([GROUP], CallableReward(function, "mine"), "stop")
+
+
+@pytest.mark.parametrize(
+    "above", [lambda s: NoisyReward(s, 1.0, 0), lambda s: PlantedBonus(s, "take", 1.0)]
+)
+def test_what_lies_on_a_reward_leaves_its_numbers_alone(above: Any) -> None:
+    kept = torch.zeros(3, 3)
+
+    class Remembers:
+        name = "remembers"
+
+        def score(self, group: Group) -> torch.Tensor:
+            return kept
+
+    assert above(Remembers()).score(GROUP).any()
+    assert not kept.any()
