@@ -228,6 +228,7 @@ def test_a_group_of_one_is_dropped_and_counted() -> None:
 def test_too_many_failures_stop_the_run_with_their_cause() -> None:
     with pytest.raises(TooManyFailuresError, match=r"5 of 8 episodes failed.*boiler broke"):
         trainer_of(failing(5)).collect("learn", 2, 4)
+    trainer_of(failing(4)).collect("learn", 2, 4)  # the limit itself, half of them, is allowed
 
 
 def test_episodes_of_a_truncating_sampler_are_refused() -> None:
