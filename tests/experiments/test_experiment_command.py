@@ -20,7 +20,7 @@ from rewardswap.experiments.command import stopped_by_signal
 from rewardswap.experiments.experiment import Experiment, Job
 from rewardswap.experiments.lock import locked
 from rewardswap.experiments.places import Places
-from rewardswap.experiments.process import Progress, last_line, progress_of, training
+from rewardswap.experiments.process import Progress, last_line, progress_of, training, undisturbed
 from rewardswap.experiments.progress import Board, Row, line, spelled, table
 from rewardswap.experiments.small import smoke
 from rewardswap.experiments.store import Results, present_code
@@ -165,6 +165,16 @@ def test_the_table_is_shown_on_a_terminal(tmp_path: Path) -> None:
         board.close()
     text = path.read_text()
     assert "done" in text and "running" in text and "started" not in text
+
+
+def test_a_stop_waits_until_a_run_is_started() -> None:
+    done: list[str] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with pytest.raises(KeyboardInterrupt), stopped_by_signal(), undisturbed():
+            signal.raise_signal(number)
+            done.append("started")
+    assert done == ["started", "started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.slow

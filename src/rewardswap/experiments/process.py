@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,6 +73,27 @@ def start(job: Job, places: Places, command: Command, locks: Sequence[int]) -> P
             pass_fds=tuple(locks),
         )
     return Process(job, child)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals that stop a program come afterwards: a run that is being started is not lost.
+
+    Only the main thread gets them, so nothing is done in others.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, lambda number, _: came.append(number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+        for caught in came:
+            signal.raise_signal(caught)
 
 
 def last_line(path: Path) -> str:

@@ -13,6 +13,7 @@ from rewardswap.experiments.process import (
     progress_of,
     start,
     training,
+    undisturbed,
 )
 from rewardswap.experiments.progress import Board, Row, spelled
 from rewardswap.experiments.schedule import expected_seconds, fits, to_make
@@ -152,7 +153,8 @@ class Runner:
                 self.board.say(f"what {job.label} left before is kept in {kept}")
             self.places.write_config(job)
             self._waiting.remove(job)
-            self.running.append(start(job, self.places, self._command, self._locks))
+            with undisturbed():
+                self.running.append(start(job, self.places, self._command, self._locks))
             self.board.started(job)
 
     def _may_start(self, job: Job) -> bool:
