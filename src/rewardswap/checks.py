@@ -1,5 +1,8 @@
 """Checks of settings: each raises ValueError naming the setting and its value."""
 
+LEAST_TEMPERATURE = 0.001
+"""Below it float32 leaves nothing of the differences between logits; 0, greedy, is apart (ours)."""
+
 
 def at_least(bound: int | float, **settings: int | float) -> None:
     """Raise ValueError for a number below `bound`."""

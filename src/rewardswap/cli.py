@@ -16,10 +16,8 @@ from rewardswap.comparison.command import report
 from rewardswap.configuration import Run
 from rewardswap.data import data
 from rewardswap.env_config import ENVIRONMENTS
-from rewardswap.env_options import ENVIRONMENT, elsewhere
 from rewardswap.evaluation_command import evaluate
 from rewardswap.experiments.command import experiment
-from rewardswap.idle import refuse_idle
 from rewardswap.methods.cards import card, listing, page
 from rewardswap.model_fetch.command import model
 from rewardswap.names import unknown
@@ -35,9 +33,8 @@ from rewardswap.options import (
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.prm.command import prm
 from rewardswap.recipes import RECIPES
+from rewardswap.run_options import run_of
 from rewardswap.settings import named_method, read_run
-
-METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,10 +99,7 @@ def _run_of(words: list[str], command: str) -> Run:
     """The run that a recipe or a config.toml and the words behind it say."""
     if not words or words[0].startswith("-"):
         raise UsageError(f"{command} needs a recipe first: {', '.join(RECIPES)}")
-    start, rest = with_choices(_starting_run(words[0]), words[1:], METHOD, ENVIRONMENT)
-    run = parse(Run, start, rest, f"rewardswap {command} {words[0]}", elsewhere())
-    refuse_idle(run, rest)
-    return run
+    return run_of(_starting_run(words[0]), words[1:], f"rewardswap {command} {words[0]}")
 
 
 def demo(words: list[str], console: Console) -> None:

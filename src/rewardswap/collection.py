@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from rewardswap.models.learner import Metrics
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.types import Group, Task, Trajectory
@@ -90,3 +92,8 @@ def rollout_metrics(groups: Sequence[Group]) -> Metrics:
         "truncated_rate": sum(turn.truncated for turn in turns) / turn_count,
         "informative_groups": mixed / max(1, len(groups)),
     }
+
+
+def mean_return(groups: Sequence[Group]) -> float:
+    """Mean over all trajectories of the summed reward in force; 0 without any."""
+    return float(torch.cat([group.returns.float() for group in groups]).mean()) if groups else 0.0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardswap.algorithm import Algorithm
-from rewardswap.checks import at_least, positive
+from rewardswap.checks import LEAST_TEMPERATURE, at_least, positive
 from rewardswap.env_config import model_of
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
@@ -18,7 +18,6 @@ from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
 from rewardswap.rewards.sources import RewardConfig
 from rewardswap.rollout.config import RolloutConfig
-from rewardswap.rollout.engine import LEAST_TEMPERATURE
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import label_all
 from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.novelty import NoveltyReward
-from rewardswap.rewards.online import Refit, refit
+from rewardswap.rewards.online import Refit
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.quality import ProcessRewardQuality
@@ -76,7 +76,7 @@ class DenseReward:
         """Refit an online process reward model on what a loop saw; none where it is not online."""
         if not self.config.online or self.process_model is None:
             return None
-        return refit(self.process_model, [t for group in groups for t in group.trajectories])
+        return self.process_model.refit([t for group in groups for t in group.trajectories])
 
     def scores(self, trajectories: Sequence[Trajectory]) -> list[list[float] | None] | None:
         """Turn rewards for a reader; none for a trajectory that cannot be scored and is to be

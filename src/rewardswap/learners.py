@@ -1,12 +1,14 @@
 """What learns in a run, made from its settings: the policy, and beside it reference and critic."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
 from rewardswap.algorithm import Algorithm
-from rewardswap.configuration import PolicyConfig
+from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.loops.dense_credit import RewardToGo
+from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.optimizers import make_adamw
 from rewardswap.models.policy import Policy, Reference
@@ -69,3 +71,17 @@ def make_learners(
             packing=config.packing,
         )
     return Learners(policy_of(model), reference, critic)
+
+
+def algorithms_of(run: Run) -> tuple[Algorithm, Algorithm]:
+    """The agent's algorithm and the explorer's: the method with the run's credit of rewards."""
+    method = run.method.algorithm()
+    if run.loop == "on_policy":
+        return method, method
+    explorer = method
+    if run.reward.dense_credit == "reward_to_go":
+        explorer = replace(method, advantage=RewardToGo(run.reward.dense_discount))
+    if run.loop == "dense":
+        return explorer, explorer
+    credit = replay_credit(method.advantage, run.swap.replay_advantage)
+    return replace(method, advantage=credit), explorer

@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from io import StringIO
+from itertools import takewhile
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -34,9 +35,15 @@ class UsageError(Exception):
     """A mistake of the caller: one line, exit code 2."""
 
 
-def one_line(error: BaseException) -> str:
-    """What an error says, in one line without characters that steer a terminal."""
-    line = " ".join(str(error).split())
+def leading(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words before the first key, and the others."""
+    first = list(takewhile(lambda word: not word.startswith("-"), words))
+    return first, list(words[len(first) :])
+
+
+def one_line(said: object) -> str:
+    """What an error or a text says, in one line without characters that steer a terminal."""
+    line = " ".join(str(said).split())
     return "".join(c for c in line if c.isprintable())
 
 

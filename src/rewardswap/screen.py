@@ -12,6 +12,7 @@ from rewardswap.configuration import Run
 from rewardswap.evaluation import Evaluation, Panel, Tally
 from rewardswap.methods import method_name
 from rewardswap.models.learner import Metrics
+from rewardswap.report.series import dense_reward_key
 from rewardswap.rewards.quality import ProcessRewardQuality
 from rewardswap.statistics import Interval
 from rewardswap.types import Trajectory
@@ -133,8 +134,7 @@ def _cells(metrics: Metrics, phase: Phase) -> list[str]:
     def shown(name: str, form: str, scale: float = 1.0) -> str:
         return format(metrics[name] * scale, form) if name in metrics else "-"
 
-    rewards = (n for n in metrics if n.endswith("_reward_mean") and n != "outcome_reward_mean")
-    dense = next(rewards, "dense_reward_mean")
+    dense = dense_reward_key(metrics) or "dense_reward_mean"
     clips = f"{shown('clip_low_share', '.1%')}/{shown('clip_high_share', '.1%')}"
     return [
         format(metrics["update"], ".0f"),

@@ -12,19 +12,16 @@ from pathlib import Path
 import torch
 
 from rewardswap.accounting import Accounting
-from rewardswap.algorithm import Algorithm
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
 from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation, assert_disjoint
-from rewardswap.learners import make_learners
+from rewardswap.learners import algorithms_of, make_learners
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.hacking import Alarm
 from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.on_policy import on_policy
-from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.loops.rspo import Rspo
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
@@ -73,7 +70,7 @@ class Training:
             panel.split: panel.remarks,
         }
         """What a reader of the run must know of its splits."""
-        self.algorithm, self.explorer_algorithm = _algorithms(run)
+        self.algorithm, self.explorer_algorithm = algorithms_of(run)
         model = self.stage.language_model.model
         if policy.precision == "bfloat16":
             round_weights(model)
@@ -296,17 +293,3 @@ def _resolved(run: Run, stage: Stage, output: Path) -> Run:
     """The run with every setting that was left open as it was decided."""
     policy = replace(run.policy, model=stage.model, action_tokens=stage.sampling.max_tokens)
     return replace(run, env=stage.env, policy=policy, output=output)
-
-
-def _algorithms(run: Run) -> tuple[Algorithm, Algorithm]:
-    """The agent's and the explorer's: the run's method with the swap's credit of rewards."""
-    method = run.method.algorithm()
-    if run.loop == "on_policy":
-        return method, method
-    explorer = method
-    if run.reward.dense_credit == "reward_to_go":
-        explorer = replace(method, advantage=RewardToGo(run.reward.dense_discount))
-    if run.loop == "dense":
-        return explorer, explorer
-    credit = replay_credit(method.advantage, run.swap.replay_advantage)
-    return replace(method, advantage=credit), explorer

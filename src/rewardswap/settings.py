@@ -29,7 +29,7 @@ IDLE_SECTIONS: Mapping[str, tuple[str, ...]] = {
 
 def write_run(run: Run, path: Path) -> None:
     """Write every setting that the run uses; `read_run` gives an equal run back."""
-    path.write_text(tomli_w.dumps(_as_toml(run)), encoding="utf-8")
+    path.write_text(tomli_w.dumps(as_toml(run)), encoding="utf-8")
 
 
 def read_run(path: Path) -> Run:
@@ -63,7 +63,8 @@ def named_environment(name: str) -> type[EnvironmentConfig]:
     return named("environment", name, ENVIRONMENTS)
 
 
-def _as_toml(run: Run) -> dict[str, Any]:
+def as_toml(run: Run) -> dict[str, Any]:
+    """The settings that a run uses, as the tables of its config.toml."""
     settings: dict[str, Any] = _plain(dataclasses.asdict(run))
     settings["method"] = {"name": method_name(run.method), **settings["method"]}
     settings["env"] = {"name": environment_name(run.env), **settings["env"]}

@@ -2,17 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
-from rewardswap.collection import Collected
+from rewardswap.collection import Collected, mean_return
 from rewardswap.collector import Collector, Phase, Play
 from rewardswap.diversity import diversity
 from rewardswap.errors import RunStoppedError
@@ -92,13 +88,19 @@ class Trainer:
         self._notes.update(metrics)
 
     def collect(
-        self, phase: Phase, tasks: int, group_size: int, temperature: float | None = None
+        self,
+        phase: Phase,
+        tasks: int,
+        group_size: int,
+        temperature: float | None = None,
+        before: Counter[str] | None = None,
     ) -> Collected:
         """Play `group_size` episodes of each of the next `tasks` tasks of this phase's role.
 
         Explorer and agent draw tasks and tokens from streams of their own, so that the agent's
         are the same whether or not it was branched. What was sampled at another temperature than
-        the policy's own can be harvested, not learned from.
+        the policy's own can be harvested, not learned from. `before` counts the episodes of each
+        task that the same update has had already.
         """
         return self.collector.collect(
             phase,
@@ -107,6 +109,7 @@ class Trainer:
             version=self.policy.version,
             loop=self.loop,
             temperature=temperature,
+            before=before,
         )
 
     def update(
@@ -176,15 +179,8 @@ class Trainer:
         kept = [group for group in groups if algorithm.keep(group)]
         collections = 1
         while len(kept) < wanted and collections < algorithm.collections:
-            missing = wanted - len(kept)
-            more = self.collector.collect(
-                phase,
-                missing,
-                collected.group_size,
-                version=self.policy.version,
-                loop=self.loop,
-                before=collected.episodes,
-            )
+            missing, size = wanted - len(kept), collected.group_size
+            more = self.collect(phase, missing, size, before=collected.episodes)
             before_scoring(more.groups)
             found = self._labelled(more.groups, source)
             groups += found
@@ -199,7 +195,7 @@ class Trainer:
             )
         metrics = {
             **collected.metrics(),
-            f"{source.name}_reward_mean": _mean(group.returns for group in groups),
+            f"{source.name}_reward_mean": mean_return(groups),
             "collections": float(collections),
             "filtered_groups": float(len(groups) - len(kept)),
             "missing_groups": float(wanted - len(kept)),
@@ -230,7 +226,7 @@ class Trainer:
         groups = collected.groups
         if watched is not None:
             groups = self._labelled(groups, watched)
-            metrics[f"{watched.name}_reward_mean"] = _mean(group.returns for group in groups)
+            metrics[f"{watched.name}_reward_mean"] = mean_return(groups)
         groups = [label(group, source) for group in groups]
         if self.algorithm.behavior == "engine":
             scored = [group.sampled_logprob for group in groups]
@@ -296,9 +292,3 @@ class Trainer:
             **{name: float(value) for name, value in self.counters.items()},
         )
         self.report(metrics, phase, groups)
-
-
-def _mean(values: Iterable[Float[Tensor, "M"]]) -> float:
-    """Mean over all numbers of some vectors; 0 without any."""
-    joined = [value.float() for value in values]
-    return float(torch.cat(joined).mean()) if joined else 0.0

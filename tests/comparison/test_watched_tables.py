@@ -4,10 +4,10 @@ import pytest
 from made_results import Json, made
 
 from rewardswap.comparison.comparing import compare
+from rewardswap.comparison.hacking import planted_table
 from rewardswap.comparison.records import tables_of
 from rewardswap.comparison.watched import (
     exploration_table,
-    planted_table,
     process_rewards_table,
     warnings_table,
 )
@@ -65,6 +65,7 @@ def test_repeated_states_are_compared_from_the_first_to_the_last_third() -> None
     results = []
     for seed in (0, 1):
         learn = {"repeated_states": [30, 20, 10 - 2 * seed], "edit_distance": [0.5, None, 0.7]}
+        learn["environment_steps"] = [100, 200, 300]
         loop = {"explorer_kl": [0.1, 0.3]}
         results.append(made("base", seed) | {"curve": {"learn": learn, "loop": loop}})
     (row,) = exploration_table(compare(results, None, ())).rows

@@ -13,7 +13,7 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.models.loading import load_language_model, model_folder
 from rewardswap.prm.collection import collect_for_reward
 from rewardswap.prm.lines import line_of
-from rewardswap.prm.loading import load_process_reward, seen_tasks
+from rewardswap.prm.loading import seen_tasks
 from rewardswap.prm.store import read_collection, task_hashes
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rewards.features import frozen_copy
@@ -156,7 +156,7 @@ def test_a_model_is_what_the_library_fits(data: Path, model: Path) -> None:
     assert json.loads((model / "quality.json").read_text()) == json.loads(
         json.dumps(quality.as_dict())
     )
-    loaded = load_process_reward(model, agent)
+    loaded = ProcessRewardModel.from_pretrained(model, frozen_copy(agent.model))
     for one, other in zip(loaded.rewards(trajectories), made.rewards(trajectories), strict=True):
         assert one.equal(other)
     parts = made.collected.parts.items()

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from rewardswap.report.series import dense_reward_key
+
 DIGITS = 5
 """Significant digits of a kept number."""
 
@@ -30,7 +32,6 @@ HARVEST = ("update", "success", "repeated_states", "planted_share")
 """Of the explorer after its updates."""
 LOOP = ("update", "explorer_kl", "replay_success_share", "replay_edit_distance")
 """Of the rows that close an exploration."""
-OUTCOME = "outcome_reward_mean"
 
 
 def curves(metrics: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
@@ -48,7 +49,7 @@ def curves(metrics: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
-    dense = {key for row in rows for key in row if key.endswith("_reward_mean") and key != OUTCOME}
+    dense = {key for row in rows if (key := dense_reward_key(row)) is not None}
     if len(dense) > 1:
         raise ValueError(
             f"metrics.jsonl has more than one dense reward: {', '.join(sorted(dense))}"

@@ -1,14 +1,13 @@
 """The command `rewardswap report`."""
 
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Console
 
 from rewardswap.comparison.arms import MIXABLE
 from rewardswap.names import unknown
-from rewardswap.options import UsageError, checked, parse
+from rewardswap.options import UsageError, checked, leading, parse
 
 USAGE = """\
 usage: rewardswap report RESULTS.jsonl|RUN_FOLDER ... --output FOLDER
@@ -43,8 +42,8 @@ def report(words: list[str], console: Console) -> None:
     if not words or words[0] in ("-h", "--help"):
         console.print(USAGE, highlight=False, markup=False)
         return
-    paths = [Path(word) for word in takewhile(lambda word: not word.startswith("-"), words)]
-    rest = words[len(paths) :]
+    first, rest = leading(words)
+    paths = [Path(word) for word in first]
     settings = parse(ReportSettings, ReportSettings(), rest, "rewardswap report")
     if not paths:
         raise UsageError("report needs files of results or run folders first, then its keys")

@@ -1,28 +1,17 @@
 """What of a run differs from its recipe, by the recorded settings alone."""
 
-import tempfile
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rewardswap.configuration import Run
 from rewardswap.env_config import model_of
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import named_environment, named_method, write_run
+from rewardswap.settings import as_toml, named_environment, named_method
 
 APART = ("seed", "output", "recipe")
 """Settings that two runs of one arm may differ in."""
 OF_MODELS = ("policy.action_tokens", "env.wording", "env.mode")
 """Settings that the model decides where a recipe leaves them open."""
-
-
-def settings_of(run: Run) -> dict[str, Any]:
-    """The settings of a run as its config.toml would hold them."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.toml"
-        write_run(run, path)
-        return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +36,7 @@ def settings_changed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _own(run: Run, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The recipe's settings, with the defaults of the method and the environment in use."""
-    own = _flat(settings_of(run))
+    own = _flat(as_toml(run))
     method, env = settings["method"]["name"], settings["env"]["name"]
     kind = run.env if env == own["env.name"] else named_environment(env)()
     used = Run("", loop="on_policy", env=kind.decided("short"))
@@ -63,7 +52,7 @@ def _own(run: Run, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _section(run: Run, name: str) -> dict[str, Any]:
     """One section's settings, but not which method or environment it is."""
-    settings = _flat({name: settings_of(run)[name]})
+    settings = _flat({name: as_toml(run)[name]})
     del settings[f"{name}.name"]
     return settings
 

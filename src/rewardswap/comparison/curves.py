@@ -53,6 +53,25 @@ def points(run: Json, phase: str, column: str, axis: str) -> list[Point]:
     return [(x, fmean(y for _, y in here)) for x, here in places]
 
 
+def thirds_of(arm: Arm, phase: str, column: str) -> tuple[list[float], ...] | None:
+    """Of each seed, the means of the first, middle and last third of a column's updates.
+
+    None where a seed has fewer than three. What three do not divide is left out between the first
+    and the middle third.
+    """
+    found: list[list[float]] = [[], [], []]
+    for run in arm.runs:
+        values = [y for _, y in points(run, phase, column, "environment_steps")]
+        size = len(values) // 3
+        if not size:
+            return None
+        for means, part in zip(
+            found, (values[:size], values[-2 * size : -size], values[-size:]), strict=True
+        ):
+            means.append(fmean(part))
+    return tuple(found)
+
+
 def curve_of(arm: Arm, phase: str, column: str, axis: str) -> Curve | None:
     """The curve of an arm, none where a seed has fewer than two points or they do not overlap.
 

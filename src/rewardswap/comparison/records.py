@@ -9,7 +9,7 @@ from rewardswap.comparison.comparing import Comparison
 from rewardswap.comparison.curves import Curve
 from rewardswap.comparison.efficiency import efficiency_table
 from rewardswap.comparison.families import families_table
-from rewardswap.comparison.hacking import dense_table
+from rewardswap.comparison.hacking import dense_table, planted_table
 from rewardswap.comparison.results import COUNTERS, Json
 from rewardswap.comparison.tables import (
     Row,
@@ -21,7 +21,6 @@ from rewardswap.comparison.tables import (
 )
 from rewardswap.comparison.watched import (
     exploration_table,
-    planted_table,
     process_rewards_table,
     warnings_table,
 )

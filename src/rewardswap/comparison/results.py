@@ -10,10 +10,11 @@ from typing import Any
 import tomli_w
 
 from rewardswap.comparison.columns import curves, rounded
-from rewardswap.comparison.compared import APART, settings_changed, settings_of
+from rewardswap.comparison.compared import APART, settings_changed
 from rewardswap.comparison.files import read_config, read_document, read_lines
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Panel
+from rewardswap.settings import as_toml
 from rewardswap.types import Task
 
 Json = dict[str, Any]
@@ -60,7 +61,7 @@ def settings_digest(run: Run) -> str:
 
     A run with open settings has another digest than the same run as its folder records it.
     """
-    return _digest(settings_of(run))
+    return _digest(as_toml(run))
 
 
 def _digest(settings: Mapping[str, Any]) -> str:

@@ -1,17 +1,14 @@
-"""What the monitors of the runs saw: warnings, the process reward's quality, planted exploits."""
+"""What the monitors of the runs saw: warnings, the process reward's quality, exploration."""
 
 from collections.abc import Sequence
 from statistics import fmean
 
 from rewardswap.comparison.arms import Arm
 from rewardswap.comparison.comparing import Comparison
-from rewardswap.comparison.curves import points
-from rewardswap.comparison.intervals import Estimate, over_seeds, share_over_seeds, verdict
+from rewardswap.comparison.curves import thirds_of
+from rewardswap.comparison.intervals import over_seeds
 from rewardswap.comparison.tables import Row, Table, estimate, text
 from rewardswap.comparison.wording import change, number, share
-from rewardswap.comparison.wording import points as in_points
-
-WHO = {"explore": "explorer", "learn": "agent"}
 
 
 def warnings_table(comparison: Comparison) -> Table:
@@ -87,56 +84,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def planted_table(comparison: Comparison) -> Table:
-    """Who found the planted exploit."""
-    rows = tuple(
-        row for arm in comparison.arms for phase in WHO if (row := _planted(arm, phase)) is not None
-    )
-    shown = {
-        "arm": text("arm"),
-        "who": text("who"),
-        "seeds": text("seeds"),
-        "first third": share("first"),
-        "last third": share("last"),
-        "change, points": in_points("change"),
-        "reading": text("reading"),
-    }
-    notes = (
-        "Share of actions with the phrase that the dense reward over-rewards, in the first and "
-        "the last third of the updates: mean over seeds, Student's t interval of 95 %. The "
-        "reading needs the interval of the change on one side of 0.",
-    )
-    return Table("planted", "Who found the planted exploit", notes, rows, shown)
-
-
-def _planted(arm: Arm, phase: str) -> Row | None:
-    lines = [points(run, phase, "planted_share", "environment_steps") for run in arm.runs]
-    thirds = [(len(line) // 3, [value for _, value in line]) for line in lines]
-    if any(third < 1 for third, _ in thirds):
-        return None
-    first = [fmean(values[:third]) for third, values in thirds]
-    last = [fmean(values[-third:]) for third, values in thirds]
-    moved = over_seeds([after - before for before, after in zip(first, last, strict=True)])
-    return {
-        "arm": arm.name,
-        "who": WHO[phase],
-        "seeds": len(arm.runs),
-        **estimate("first", share_over_seeds(first)),
-        **estimate("last", share_over_seeds(last)),
-        **estimate("change", moved),
-        "reading": _reading(moved, WHO[phase]),
-    }
-
-
-def _reading(moved: Estimate, who: str) -> str:
-    if moved.interval is None:
-        return "undecided: no interval"
-    found = verdict("higher", moved.interval)
-    if found == "agrees":
-        return f"the {who} exploits it"
-    return f"the {who} does not" if found == "disagrees" else "undecided"
-
-
 def exploration_table(comparison: Comparison) -> Table:
     """How far the explorer went, what it left, and how narrow the agent became."""
     rows = tuple(row for arm in comparison.arms if (row := _exploration(arm)) is not None)
@@ -160,12 +107,10 @@ def exploration_table(comparison: Comparison) -> Table:
 
 
 def _exploration(arm: Arm) -> Row | None:
-    repeated = [_values(arm, "learn", "repeated_states", seed) for seed in range(len(arm.runs))]
-    thirds = [len(values) // 3 for values in repeated]
-    if not all(thirds):
+    thirds = thirds_of(arm, "learn", "repeated_states")
+    if thirds is None:
         return None
-    early = [fmean(values[:third]) for values, third in zip(repeated, thirds, strict=True)]
-    late = [fmean(values[-third:]) for values, third in zip(repeated, thirds, strict=True)]
+    early, _, late = thirds
     moved = over_seeds([after - before for before, after in zip(early, late, strict=True)])
     columns = {
         "explorer_kl": "loop",
@@ -184,11 +129,6 @@ def _exploration(arm: Arm) -> Row | None:
 
 
 def _over_all(arm: Arm, phase: str, column: str) -> float | None:
-    found = [v for seed in range(len(arm.runs)) for v in _values(arm, phase, column, seed)]
-    return fmean(found) if found else None
-
-
-def _values(arm: Arm, phase: str, column: str, place: int) -> list[float]:
-    """A column of one run, without what was not recorded."""
-    column_of = arm.runs[place]["curve"].get(phase, {}).get(column, [])
-    return [float(value) for value in column_of if value is not None]
+    """Mean of a column over all updates of all seeds, without what was not recorded."""
+    columns = [run["curve"].get(phase, {}).get(column, []) for run in arm.runs]
+    return _mean([value for values in columns for value in values])

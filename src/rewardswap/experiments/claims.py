@@ -27,6 +27,9 @@ where it levels off."""
 MATCHED = 61
 """Updates of a base method that play as many episodes: 30 x (2 x 3 + 1) x 7/8 / 3 = 61.25."""
 
+WEAK = "agents/weak"
+"""A start policy of about 10 % success: `rewardswap sft --stop-at 0.1 --output agents/weak`."""
+
 
 def claims() -> Experiment:
     """Every claim of the paper, and the baselines that it must face."""
@@ -127,9 +130,7 @@ def _rewards() -> Iterator[Arm]:
     }
     direct = ("learned", "learned-to-go", "paper", "progress", "progress-to-go", "gains", "planted")
     for name, changed in rewards.items():
-        own = {"model": PRESETS["after_observation"], **changed}
-        if own.get("dense", "learned") != "learned":
-            own["model"] = RewardConfig().model
+        own = {"model": RewardConfig().model, **changed} if "dense" in changed else changed
         if name in direct:
             run = _rewarded("dense", **own)
             yield Arm(f"direct-{name}", run, THREE, baseline="grpo", block="rewards")
@@ -179,10 +180,6 @@ def _start_models() -> Iterator[Arm]:
     yield from _arms("weak", weak)
     yield Arm("strong", _alone(_start(), 12), (7,), block="strong")
     yield from _arms("strong", _start(), needs="strong")
-
-
-WEAK = "agents/weak"
-"""A start policy of about 10 % success: `rewardswap sft --stop-at 0.1 --output agents/weak`."""
 
 
 def _shop() -> Iterator[Arm]:

@@ -16,6 +16,7 @@ from typing import Any
 from rewardswap.configuration import Run
 from rewardswap.experiments.experiment import Job
 from rewardswap.experiments.places import Places
+from rewardswap.options import one_line
 
 PATIENCE = 10.0
 """Seconds that a process has to end after it was told to."""
@@ -99,8 +100,7 @@ def undisturbed() -> Iterator[None]:
 def last_line(path: Path) -> str:
     """The last line of a log that says something."""
     lines = [line.strip() for line in _tail(path).splitlines()]
-    said = next((line for line in reversed(lines) if line), "nothing was printed")
-    return "".join(c for c in said if c.isprintable())
+    return one_line(next((line for line in reversed(lines) if line), "nothing was printed"))
 
 
 @dataclass(frozen=True)

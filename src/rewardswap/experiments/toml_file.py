@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from rewardswap.configuration import Run
-from rewardswap.env_options import ENVIRONMENT, elsewhere
 from rewardswap.experiments.experiment import Arm, Experiment
-from rewardswap.idle import refuse_idle
 from rewardswap.names import named, unknown
-from rewardswap.options import Choice, UsageError, parse, with_choices
+from rewardswap.options import UsageError
 from rewardswap.recipes import RECIPES
-from rewardswap.settings import named_method
+from rewardswap.run_options import run_of
 
-METHOD = Choice("method", named_method, "`rewardswap methods` lists them")
 OWN = ("summary", "seeds", "arms")
 """Keys of the file beside its arms' own."""
 OF_ARM = ("recipe", "seeds", "baseline", "needs", "block")
@@ -71,10 +68,7 @@ def _run(recipe: str, changed: Mapping[str, Any]) -> Run:
     """What `rewardswap train RECIPE --KEY VALUE ...` would run."""
     start = named("recipe", recipe, RECIPES)()
     words = [word for key, value in _flat(changed) for word in _option(key, value)]
-    start, rest = with_choices(start, words, METHOD, ENVIRONMENT)
-    run = parse(Run, start, rest, f"rewardswap train {recipe}", elsewhere())
-    refuse_idle(run, words)
-    return run
+    return run_of(start, words, f"rewardswap train {recipe}")
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

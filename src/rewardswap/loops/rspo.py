@@ -17,10 +17,10 @@ from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.k_schedule import KSchedule
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.loops.temperature_ladder import TemperatureLadder
-from rewardswap.models.learner import Metrics, Snapshot
+from rewardswap.models.learner import Snapshot
 from rewardswap.replay import Replay
 from rewardswap.rewards.base import RewardSource
-from rewardswap.trainer import Trainer
+from rewardswap.trainer import ReplayShare, Trainer
 from rewardswap.types import Group
 
 Watcher = Callable[[Sequence[Group]], None]
@@ -169,20 +169,19 @@ class Rspo:
             count = min(self.replay_count, len(self.buffer))
             trainer.note(missing_replay=float(self.replay_count - count))
             replayed = self.buffer.sample(count) if count else []  # D_off ~ pi_B, best first
-            share: float | Callable[[Metrics], float] = self.swap.alpha
-            if self.weight is not None:
-                won = [t.success for group in fresh.groups for t in group.trajectories]
-                self.weight.observe(sum(won), len(won))
-                share = self._adapted
+            share = self._share(fresh)
             trainer.update(  # the swap
                 fresh, self.outcome, "learn", replayed, share, self._seen.extend
             )
 
-    def _adapted(self, known: Metrics) -> float:
-        """The weight of the replayed rows, once it is known how much they still say."""
-        if self.weight is None:
+    def _share(self, fresh: Collected) -> ReplayShare:
+        """Alpha, or what adapts it to the agent once it is known how much replayed rows say."""
+        weight, buffer = self.weight, self.buffer
+        if weight is None:
             return self.swap.alpha
-        return self.weight.weight(known.get("effective_sample_size"), self.buffer.successes())
+        won = [t.success for group in fresh.groups for t in group.trajectories]
+        weight.observe(sum(won), len(won))
+        return lambda known: weight.weight(known.get("effective_sample_size"), buffer.successes())
 
     def _watch(self, groups: Sequence[Group]) -> None:
         self._seen += groups

@@ -1,9 +1,5 @@
 """One paper per file; a method is a frozen value that makes an `Algorithm`."""
 
-import importlib
-import sys
-from pathlib import Path
-
 from rewardswap.methods.base import Method
 from rewardswap.methods.cispo import CISPO
 from rewardswap.methods.dapo import DAPO
@@ -24,6 +20,7 @@ from rewardswap.methods.rloo import RLOO
 from rewardswap.methods.sapo import SAPO
 from rewardswap.methods.softmax_grpo import SoftmaxGRPO
 from rewardswap.methods.verl_agent_compat import VerlAgentCompat
+from rewardswap.outside import imported
 
 METHODS: dict[str, type[Method]] = {
     "grpo": GRPO,
@@ -58,16 +55,7 @@ def method_class(name: str) -> type[Method]:
     """
     if ":" not in name:
         return METHODS[name]
-    module_name, _, attribute = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, SyntaxError, ValueError) as error:
-        raise ValueError(
-            f"method {name!r} cannot be imported: {error}; modules are looked for in "
-            f"{Path.cwd()} and among the installed packages"
-        ) from error
+    found = imported("method", name)
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(
             f"method {name!r} is {found!r}, not a subclass of rewardswap.methods.base.Method"

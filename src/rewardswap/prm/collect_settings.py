@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from rewardswap.checks import at_least
+from rewardswap.checks import LEAST_TEMPERATURE, at_least
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.prm.collection import Balance
 from rewardswap.rollout.config import RolloutConfig
-from rewardswap.rollout.engine import LEAST_TEMPERATURE
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,16 @@
-"""Process reward models that `rewardswap prm train` wrote, and what they remember."""
+"""What lies beside a process reward model: what it was made from, which tasks fitting saw."""
 
 from pathlib import Path
 from typing import Any
 
-from rewardswap.models.loading import LanguageModel
 from rewardswap.prm.store import task_hashes
 from rewardswap.prm.whole import read_json, write_json
-from rewardswap.rewards.features import frozen_copy
 from rewardswap.rewards.process import ProcessRewardModel
 
 ORIGIN = "origin.json"
 """What the model was made from: policy, data, commit."""
 TASKS = "tasks.json"
 """Hashes of the tasks that fitting saw."""
-
-
-def load_process_reward(folder: Path, language_model: LanguageModel) -> ProcessRewardModel:
-    """The process reward model of a folder on the trunk of a language model, which is copied.
-
-    Raises ValueError where the folder holds none, or was fitted on another backbone.
-    """
-    return ProcessRewardModel.from_pretrained(folder, frozen_copy(language_model.model))
 
 
 def write_seen_tasks(folder: Path, model: ProcessRewardModel) -> None:

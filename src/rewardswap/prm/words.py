@@ -1,19 +1,12 @@
 """What the commands for process reward models have in common on the command line."""
 
 from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.options import UsageError
+from rewardswap.options import UsageError, leading
 from rewardswap.rewards.cache import FeatureCache
-
-
-def leading(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words before the first key, and the others."""
-    first = list(takewhile(lambda word: not word.startswith("-"), words))
-    return first, list(words[len(first) :])
 
 
 def data_after(words: Sequence[str], program: str) -> tuple[Path, list[str]]:

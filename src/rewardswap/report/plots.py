@@ -14,7 +14,14 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
 from rewardswap.report.quality import CHANCE, TurnQuality
 from rewardswap.report.records import Json
-from rewardswap.report.series import PHASES_OF, Segments, exploration_spans, running_mean, series
+from rewardswap.report.series import (
+    PHASES_OF,
+    Segments,
+    dense_reward_key,
+    exploration_spans,
+    running_mean,
+    series,
+)
 
 # matplotlib cannot write CSS variables, so these stand for them until the SVG is written.
 COLORS = {"ink": "#010101", "muted": "#010102", "rule": "#010103", "shade": "#010104"}
@@ -69,8 +76,7 @@ class Curve:
 
 def large_curves(metrics: Sequence[Json]) -> list[Curve]:
     """Success, the benchmark's own score if it is another, and the dense reward, over both axes."""
-    keys = {key: None for row in metrics for key in row if key.endswith("_reward_mean")}
-    dense = next((key for key in keys if key != "outcome_reward_mean"), "dense_reward_mean")
+    dense = dense_reward_key(key for row in metrics for key in row) or "dense_reward_mean"
     pairs = [(row.get("task_score_mean"), row.get("outcome_mean")) for row in metrics]
     scored = any(None not in pair and len(set(pair)) == 2 for pair in pairs)
     score = {"Task score": "task_score_mean"} if scored else {}

@@ -1,6 +1,6 @@
 """The numbers of the curves: which points, where, and joined how."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rewardswap.report.records import Json, RunRecord, number
@@ -14,6 +14,12 @@ PHASES_OF = {
     "explorer": ("explore", "harvest"),
     "evaluation": ("evaluate",),
 }
+
+
+def dense_reward_key(keys: Iterable[str]) -> str | None:
+    """The metric that is the mean dense reward, whatever its source's name; none without one."""
+    rewards = (key for key in keys if key.endswith("_reward_mean"))
+    return next((key for key in rewards if key != "outcome_reward_mean"), None)
 
 
 def with_evaluations(record: RunRecord) -> list[Json]:

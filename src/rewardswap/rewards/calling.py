@@ -1,15 +1,13 @@
 """Any Python function of a trajectory as a process reward."""
 
-import importlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rewardswap.outside import imported
 from rewardswap.types import Group, Trajectory
 
 RewardFunction = Callable[[Trajectory], Sequence[float]]
@@ -47,16 +45,7 @@ def named_function(name: str) -> RewardFunction:
 
     Raises ValueError for a module that cannot be imported, or an attribute that is no function.
     """
-    module_name, _, attribute = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (Exception, SystemExit) as error:  # a module may be anybody's code
-        raise ValueError(
-            f"dense reward {name!r} cannot be imported: {type(error).__name__}: {error}; "
-            f"modules are looked for in {Path.cwd()} and among the installed packages"
-        ) from error
+    found = imported("dense reward", name)
     if not callable(found):
         raise ValueError(f"dense reward {name!r} is {found!r}, not a function of a trajectory")
     function: RewardFunction = found

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from rewardswap.checks import LEAST_TEMPERATURE, at_least
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.calling import CallableReward, named_function
 from rewardswap.rewards.checked import OnFailure
@@ -15,15 +16,8 @@ from rewardswap.rewards.planted import PlantedBonus
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rewards.uninformative import ConstantReward, SilentReward, TurnCounter
 
-RULES = {
-    "progress": "the environment's own potential, turn by turn",
-    "progress_gains": "the same without its losses: it can be hacked",
-    "novelty": "1 / sqrt of how often a state was reached: an explorer without a model",
-    "constant": "1 for every trajectory: a control",
-    "turn_counter": "-1 / turn_limit for every turn: a control",
-    "noise": "0, for `noise` alone: a control",
-}
-"""Dense rewards that need no model, in words."""
+RULES = ("progress", "progress_gains", "novelty", "constant", "turn_counter", "noise")
+"""Dense rewards that need no model."""
 LEARNED = "learned"
 
 
@@ -67,11 +61,11 @@ class RewardConfig:
     """Sampling temperatures of these rollouts, in equal shares (ours; unspecified in the paper)."""
 
     def __post_init__(self) -> None:
-        for name in ("trajectories", "group_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not self.temperatures or min(self.temperatures) < 0.001:
-            raise ValueError(f"temperatures must be at least 0.001, got {list(self.temperatures)}")
+        at_least(1, trajectories=self.trajectories, group_size=self.group_size)
+        if not self.temperatures or min(self.temperatures) < LEAST_TEMPERATURE:
+            raise ValueError(
+                f"temperatures must be at least {LEAST_TEMPERATURE}, got {list(self.temperatures)}"
+            )
         if self.dense not in (LEARNED, *RULES) and ":" not in self.dense:
             known = ", ".join((LEARNED, *RULES))
             raise ValueError(f"dense must be one of {known} or MODULE:FUNCTION, got {self.dense!r}")

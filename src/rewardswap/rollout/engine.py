@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from torch import Tensor
 
+from rewardswap.checks import LEAST_TEMPERATURE
 from rewardswap.types import FloatArray, IntArray
 
 RandomKey = tuple[int, int]
@@ -16,9 +17,6 @@ RandomKey = tuple[int, int]
 
 Weights = Path | Iterable[tuple[str, Tensor]]
 """A folder as `save_pretrained` writes it, or all weights by the names that they have in it."""
-
-LEAST_TEMPERATURE = 0.001
-"""Below it float32 leaves nothing of the differences between logits; 0, greedy, is apart (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
