@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rewardswap.engines import Precision, make_engine, ready
@@ -12,8 +13,10 @@ from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model, model_folder
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
+from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.prompting import Context, make_context
+from rewardswap.rollout.workers import WorkerEnvironments
 from rewardswap.task_stream import derived_seed
 
 
@@ -32,6 +35,8 @@ class Stage:
     context: Context
     sampling: SamplingParams
     rollout: RolloutConfig
+    environments: WorkerEnvironments | None = None
+    """The worker processes that play the world; none: this one."""
 
     def play(
         self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
@@ -54,11 +59,14 @@ class Stage:
                 slots=rollout.slots,
                 cut_actions=rollout.cut_actions,
                 episode_seconds=rollout.episode_seconds,
+                environments=self.environments,
             )
 
     def close(self) -> None:
-        """Give the engine's memory and connections back."""
+        """Give the engine's memory and connections back, and end the worker processes."""
         self.engine.close()
+        if self.environments is not None:
+            self.environments.close()
 
     def evaluate(self, seed: int, temperature: float) -> Evaluation:
         """Play every task of the panel once, with the same random keys whatever the model."""
@@ -88,7 +96,7 @@ def make_stage(
     """
     model = model_of(env, model)
     language_model = load(model, device, chat_template=chat_template)
-    world = env.world(language_model.wording)
+    world = ListedWorld(env.world(language_model.wording))
     context = make_context(
         language_model.tokenizer,
         world,
@@ -116,6 +124,7 @@ def make_stage(
         max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
     )
     rollout = rollout or RolloutConfig()
+    environments = _workers(partial(env.world, language_model.wording), world.listed, rollout)
     engine = make_engine(rollout, language_model, model_folder(model), precision)
     if sampling.max_tokens >= engine.context_limit:
         raise ValueError(
@@ -132,4 +141,20 @@ def make_stage(
         context=context,
         sampling=sampling,
         rollout=rollout,
+        environments=environments,
+    )
+
+
+def _workers(
+    recipe: Callable[[], World], splits: Sequence[str], rollout: RolloutConfig
+) -> WorkerEnvironments | None:
+    if not rollout.workers:
+        return None
+    return WorkerEnvironments(
+        recipe,
+        rollout.workers,
+        splits=splits,
+        step_seconds=rollout.step_seconds,
+        restart_seconds=rollout.restart_seconds,
+        restarts=rollout.restarts,
     )

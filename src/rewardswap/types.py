@@ -13,25 +13,14 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rewardswap.task import Task as Task
+
 StopReason = Literal["done", "turn_limit", "token_limit", "context_full", "time_limit"]
 """Why a trajectory ended: the environment ended it, the turn cap, the token cap of an action, the
 context is full, or its time is up. Only `done` may be a success."""
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One start state of an environment; the same id always means the same start state."""
-
-    id: str
-    """Content hash of the start state."""
-    family: str
-    """The benchmark's kind of task; tables per family are made by it."""
-    origin: str = ""
-    """What the task was made from, where several are made from one thing (WebShop: the product).
-    Tasks of one origin are in one split."""
 
 
 @dataclass(frozen=True, slots=True)

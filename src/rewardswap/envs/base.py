@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from rewardswap.types import Task
+from rewardswap.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rewardswap.envs.base import Observation, PromptStyle, Step
-from rewardswap.types import Task
+from rewardswap.task import Task
 
 MOVES = {"west": -1, "east": 1}
 """Command -> change of the room's number."""

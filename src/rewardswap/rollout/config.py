@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rewardswap.checks import at_least
+from rewardswap.checks import at_least, positive
 from rewardswap.rollout.limits import CutActions, Limits
 
 LOCAL = "http://127.0.0.1:8000"
@@ -40,6 +40,20 @@ class RolloutConfig:
     episode_seconds: float | None = None
     """Most seconds of an episode, looked at behind every turn; none: any. With a limit the same
     seed may not give the same episodes."""
+    failure_limit: float = 0.5
+    """Share of a collection's episodes that may break; above it the run stops with the cause."""
+    workers: int = 0
+    """Processes in which environments live and step side by side; 0: all in this one, one after
+    another. They change no number (docs/rollouts.md)."""
+    step_seconds: float | None = None
+    """Most seconds of one reset or step of an environment, with workers: then its process is
+    killed, its episode fails, and the process's other episodes are played again; none: any."""
+    restart_seconds: float = 0.5
+    """Pause before a worker process is started again, in seconds; doubled with each time in a row
+    that it has answered nothing, up to a minute."""
+    restarts: int = 32
+    """Most times in a row that a worker process is started again without an answer between; then
+    the run stops with the cause."""
     refill: float | None = None
     """hugging_face: share of the actions in progress that end before their episodes go on (ours): a
     small one, and no episode waits long for another's action; 1: prompts are read in the largest
@@ -68,6 +82,18 @@ class RolloutConfig:
             if share is not None and not 0 < share <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {share}")
         Limits(1, self.cut_actions, self.episode_seconds)
+        at_least(0, workers=self.workers, restarts=self.restarts)
+        at_least(0, restart_seconds=self.restart_seconds)
+        if not 0 <= self.failure_limit <= 1:
+            raise ValueError(f"failure_limit must be in [0, 1], got {self.failure_limit}")
+        if self.step_seconds is not None:
+            positive(step_seconds=self.step_seconds)
+        for name in ("step_seconds", "restart_seconds", "restarts"):
+            if not self.workers and getattr(self, name) != getattr(type(self), name):
+                raise ValueError(
+                    f"{name} does nothing without worker processes: nothing else can stop a step "
+                    "that does not end; set rollout.workers to 1 or more"
+                )
         for name, owner in OWNERS.items():
             if self.engine != owner and getattr(self, name) != getattr(type(self), name):
                 raise ValueError(f"{name} does nothing at engine {self.engine}")

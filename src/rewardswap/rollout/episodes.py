@@ -4,12 +4,13 @@ import itertools
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from rewardswap.envs.base import Environment, Observation, Step, World
+from rewardswap.envs.base import Observation, Step, World
 from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
+from rewardswap.rollout.environments import ENVIRONMENT_COUNTERS, Environments, LocalEnvironments
 from rewardswap.rollout.formats import Reading
+from rewardswap.rollout.host import Broken
 from rewardswap.rollout.limits import CutActions, Limits
 from rewardswap.rollout.prompting import Context, Conversation
 from rewardswap.types import EpisodeFailure, StopReason, Task, Trajectory, Turn
@@ -33,6 +34,7 @@ COUNTERS = (
     "ill_formed_actions",
     "unsent_actions",
     "failed_episodes",
+    *ENVIRONMENT_COUNTERS,
 )
 
 
@@ -64,7 +66,6 @@ class _Episode:
     number: int
     request: EpisodeRequest
     session: str
-    environment: Environment
     observation: Observation
     conversation: Conversation
     started: float
@@ -84,13 +85,15 @@ def play(
     slots: int | None = None,
     cut_actions: CutActions = "sent",
     episode_seconds: float | None = None,
+    environments: Environments | None = None,
 ) -> Played:
     """Play every request; at most `slots` live at once (none: all), refilled in order.
 
     An action is sent as soon as it has ended, and the next one is asked for at once. Every sampled
     token belongs to (seed, policy version, task, index, turn), so neither slots nor the order of
-    requests or of ends change a trajectory, beyond rounding in the engine. An environment that
-    raises in reset or step costs its own episode only. An episode ends with `context_full` where
+    requests or of ends change a trajectory, beyond rounding in the engine. `environments` play the
+    world (none: in this process, one after another); one that breaks costs its own episode only,
+    whatever it does (docs/rollouts.md). An episode ends with `context_full` where
     the next prompt leaves no room for a whole action. A turn is valid
     where the environment admitted the action and what was said has the context's form; what has
     not is counted as ill-formed. Where the context finds no action to send, the turn is spent, the
@@ -104,14 +107,16 @@ def play(
     if slots is not None and slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
     limits = Limits(turn_limit, cut_actions, episode_seconds)
-    party = _Party(world, engine, context, sampling, (seed, policy_version), limits)
+    environments = environments or LocalEnvironments(world)
+    party = _Party(environments, engine, context, sampling, (seed, policy_version), limits)
     waiting = deque(enumerate(requests))
     limit = len(requests) if slots is None else slots
     ready: list[_Episode] = []
     try:
         while True:
             while waiting and len(party.live) < limit:
-                ready += party.start(*waiting.popleft())
+                free = min(limit - len(party.live), len(waiting))
+                ready += party.start([waiting.popleft() for _ in range(free)])
             if not party.live:
                 break
             party.ask(ready)
@@ -126,61 +131,56 @@ def play(
 
 
 class _Party:
-    """The live episodes' common ground: world, engine, counters, and what is finished."""
+    """The live episodes' common ground: environments, engine, counters, and what is finished."""
 
     def __init__(
         self,
-        world: World,
+        environments: Environments,
         engine: RolloutEngine,
         context: Context,
         sampling: SamplingParams,
         stream: tuple[int, int],
         limits: Limits,
     ) -> None:
-        self.world, self.engine, self.context = world, engine, context
+        self.environments, self.engine, self.context = environments, engine, context
         self.sampling, self.stream, self.limits = sampling, stream, limits
         self.play_number = next(_plays)
         self.live: dict[str, _Episode] = {}
-        self.idle: list[Environment] = []
         self.done: dict[int, Trajectory] = {}
         self.failed: dict[int, EpisodeFailure] = {}
         self.counters: Counter[str] = Counter(dict.fromkeys(COUNTERS, 0))
 
-    def start(self, number: int, request: EpisodeRequest) -> list[_Episode]:
-        """A live episode, or none if its environment fails in reset."""
+    def start(self, batch: Sequence[tuple[int, EpisodeRequest]]) -> list[_Episode]:
+        """Live episodes of the requests, but for those whose environment breaks in reset."""
+        found = self.environments.reset({number: request.task for number, request in batch})
         started = time.monotonic()
-        environment = self.idle.pop() if self.idle else self.world.make()
-        try:
-            observation = environment.reset(request.task)
-        except Exception as error:  # whatever an environment raises costs its episode
-            self._fail(number, request, environment, error)
-            return []
-        conversation = self.context.conversation(observation)
-        if not self._fits(conversation):
-            self.idle.append(environment)
-            raise ValueError(
-                f"the first prompt of task {request.task.id!r} has {conversation.token_count} "
-                f"tokens; with an action it does not fit the context of "
-                f"{self.engine.context_limit} tokens; take fewer action "
-                "tokens or a model with a longer context"
-            )
-        session = f"{self.play_number}-{number}"
-        episode = _Episode(
-            number, request, session, environment, observation, conversation, started
-        )
-        self.live[session] = episode
-        return [episode]
+        begun: list[_Episode] = []
+        for number, request in batch:
+            observation = found[number]
+            if isinstance(observation, Broken):
+                self._fail(number, request, observation.cause)
+                continue
+            conversation = self.context.conversation(observation)
+            self._check_fits(request.task, conversation)
+            session = f"{self.play_number}-{number}"
+            episode = _Episode(number, request, session, observation, conversation, started)
+            self.live[session] = episode
+            begun.append(episode)
+        return begun
 
     def ask(self, episodes: Sequence[_Episode]) -> None:
         """Ask for the next action of each."""
         self.engine.submit([self._request(episode) for episode in episodes], self.sampling)
 
     def hear(self) -> list[_Episode]:
-        """Send the actions that have ended; their episodes that go on."""
+        """Send the actions that have ended, all at once; their episodes that go on."""
+        heard = [(self.live[c.session], c, self.context.read(c.ids)) for c in self.engine.wait()]
+        steps = self.environments.step(
+            {e.number: r.action for e, c, r in heard if not self._unsent(c, r)}
+        )
         going_on: list[_Episode] = []
-        for completion in self.engine.wait():
-            episode = self.live[completion.session]
-            if self._act(episode, completion):
+        for episode, completion, reading in heard:
+            if self._act(episode, completion, reading, steps.get(episode.number)):
                 going_on.append(episode)
             else:
                 del self.live[completion.session]
@@ -189,9 +189,9 @@ class _Party:
 
     def leave(self) -> None:
         """Give everything back, also when something raised."""
-        with ExitStack() as closing:
-            for environment in (*self.idle, *(e.environment for e in self.live.values())):
-                closing.callback(environment.close)
+        try:
+            self.counters.update(self.environments.end())
+        finally:
             self.engine.release(list(self.live))
 
     def _request(self, episode: _Episode) -> Request:
@@ -202,16 +202,23 @@ class _Party:
         self.counters.update(conversation.counted)
         return Request(episode.session, conversation.context_ids, conversation.extends, key)
 
-    def _act(self, episode: _Episode, completion: Completion) -> bool:
-        """Send the action; whether the episode goes on."""
-        reading = self.context.read(completion.ids)
+    def _act(
+        self,
+        episode: _Episode,
+        completion: Completion,
+        reading: Reading,
+        step: Step | Broken | None,
+    ) -> bool:
+        """Take in what an action led to (none: it was not sent); whether the episode goes on."""
         self.counters["generated_tokens"] += len(completion.ids)
         self.counters["truncated_turns"] += completion.truncated
-        try:
-            step = self._step(episode, reading, completion)
-        except Exception as error:  # whatever an environment raises costs its episode
-            self._fail(episode.number, episode.request, episode.environment, error)
+        if isinstance(step, Broken):
+            self._fail(episode.number, episode.request, step.cause)
             return False
+        self.counters["unsent_actions" if step is None else "environment_steps"] += 1
+        if step is None:
+            told = replace(episode.observation, text=self._unsent(completion, reading))
+            step = Step(told, valid=False, terminated=False, success=False, outcome=0.0)
         self.counters["ill_formed_actions"] += not reading.well_formed
         valid = step.valid and reading.well_formed
         episode.turns.append(_turn_of(episode, completion, reading.action, step, valid))
@@ -223,16 +230,10 @@ class _Party:
             self._finish(episode, step, stop)
         return stop is None
 
-    def _step(self, episode: _Episode, reading: Reading, completion: Completion) -> Step:
-        """What the action led to; where none can be sent, the world stays and says why."""
+    def _unsent(self, completion: Completion, reading: Reading) -> str:
+        """Why an action is not sent: the world stays, and the agent is told this instead."""
         cut = completion.truncated and self.limits.cut_actions == "end"
-        if reading.error or cut:
-            self.counters["unsent_actions"] += 1
-            told = replace(episode.observation, text=reading.error or CUT)
-            return Step(told, valid=False, terminated=False, success=False, outcome=0.0)
-        step = episode.environment.step(reading.action)
-        self.counters["environment_steps"] += 1
-        return step
+        return reading.error or (CUT if cut else "")
 
     def _stop(self, episode: _Episode, step: Step) -> StopReason | None:
         if step.terminated:
@@ -253,8 +254,17 @@ class _Party:
         """Whether a whole action still fits behind the prompt."""
         return conversation.token_count + self.sampling.max_tokens <= self.engine.context_limit
 
+    def _check_fits(self, task: Task, conversation: Conversation) -> None:
+        if not self._fits(conversation):
+            raise ValueError(
+                f"the first prompt of task {task.id!r} has {conversation.token_count} "
+                f"tokens; with an action it does not fit the context of "
+                f"{self.engine.context_limit} tokens; take fewer action "
+                "tokens or a model with a longer context"
+            )
+
     def _finish(self, episode: _Episode, step: Step, stop: StopReason) -> None:
-        self.idle.append(episode.environment)
+        self.environments.release(episode.number)
         said, heard = episode.turns[-1].action_ids, step.observation.text
         outcome = step.outcome if stop == "done" else 0.0
         score = outcome if step.task_score is None else step.task_score
@@ -271,15 +281,8 @@ class _Party:
             task_score=score if stop == "done" else 0.0,
         )
 
-    def _fail(
-        self, number: int, request: EpisodeRequest, environment: Environment, error: Exception
-    ) -> None:
-        """Count the episode out; its environment is not used again."""
-        cause = f"{type(error).__name__}: {error}"
-        try:
-            environment.close()
-        except Exception as second:  # a broken environment may break in closing too
-            cause += f"; in close: {type(second).__name__}: {second}"
+    def _fail(self, number: int, request: EpisodeRequest, cause: str) -> None:
+        """Count the episode out."""
         self.failed[number] = EpisodeFailure(request.task, request.index, "environment", cause)
 
 

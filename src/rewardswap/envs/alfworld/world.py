@@ -12,7 +12,7 @@ from rewardswap.envs.alfworld.prompts import AlfworldPrompts
 from rewardswap.envs.alfworld.wording import shorten
 from rewardswap.envs.base import Observation, PromptStyle, Step
 from rewardswap.envs.verl_agent import VERL_AGENT
-from rewardswap.types import Task
+from rewardswap.task import Task
 
 Style = Literal["full", "short"]
 """How observations are worded: ALFWorld's own sentences, or the short form of `wording.py`."""

@@ -26,7 +26,7 @@ from rewardswap.envs.webshop.splits import (
     split_by_product,
 )
 from rewardswap.envs.webshop.wording import Mode
-from rewardswap.types import Task
+from rewardswap.task import Task
 
 PageMode = Mode | Literal["short"]
 """Pages as the original's `text` or `text_rich`, or `short`: in few words for small models."""
