@@ -6,15 +6,16 @@ Whether a fault happens depends on the task, the actions so far, and the fault a
 happens in the same episodes in every process, in every order, and when an episode is played again.
 """
 
+import copy
 import hashlib
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, get_args
 
-from rewardswap.envs.base import Environment, Observation, PromptStyle, Step, World
+from rewardswap.envs.base import Environment, PromptStyle, Step, World
 from rewardswap.task import Task
 
 FaultKind = Literal[
@@ -42,8 +43,6 @@ FaultKind = Literal[
 FLOOD = 10_000_000
 """Characters that `floods` returns."""
 FOREVER = float("inf")
-
-Answer = TypeVar("Answer", Observation, Step)
 
 
 class StrangeError(BaseException):
@@ -139,14 +138,14 @@ class FaultyEnvironment:
         self._endless: Step | None = None
         """What is answered where the world would have ended."""
 
-    def reset(self, task: Task) -> Observation:
-        """Start `task` anew; does what its faults say."""
+    def reset(self, task: Task) -> Any:
+        """Start `task` anew; does what its faults say, and so may return anything."""
         self._task, self._actions = task.id, []
         self._goes_on, self._endless = False, None
         return self._spoiled(self._environment.reset(task))
 
-    def step(self, action: str) -> Step:
-        """Take one action; does what its faults say."""
+    def step(self, action: str) -> Any:
+        """Take one action; does what its faults say, and so may return anything."""
         self._actions.append(action)
         if self._endless is not None:
             return self._spoiled(self._endless)
@@ -167,11 +166,10 @@ class FaultyEnvironment:
     def _happening(self) -> list[Fault]:
         return [fault for fault in self._faults if fault.happens(self._task, self._actions)]
 
-    def _spoiled(self, answer: Answer) -> Answer:
-        found: Any = answer
+    def _spoiled(self, found: Any) -> Any:
         for fault in self._happening():
             found = SPOIL[fault.kind](fault, found)
-        return cast(Answer, found)  # which it may not be: that is the fault
+        return found
 
 
 def _raise(error: BaseException) -> Any:
@@ -185,17 +183,24 @@ def _sleep(seconds: float, found: Any) -> Any:
     return found
 
 
+def forced(found: Any, **changes: Any) -> Any:
+    """A copy of a dataclass with other fields, of whatever type and unchecked."""
+    changed = copy.copy(found)
+    for name, value in changes.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
 def _told(found: Any, text: Any) -> Any:
     """An observation or a step with another text."""
     if isinstance(found, Step):
-        return replace(found, observation=replace(found.observation, text=text))
-    return replace(found, text=text)
+        return forced(found, observation=forced(found.observation, text=text))
+    return forced(found, text=text)
 
 
 def _numbered(found: Any, value: float) -> Any:
     """A step with another outcome, an observation with another progress."""
-    changed = "outcome" if isinstance(found, Step) else "progress"
-    return replace(found, **{changed: value})
+    return forced(found, **{"outcome" if isinstance(found, Step) else "progress": value})
 
 
 SPOIL: dict[FaultKind, Callable[[Fault, Any], Any]] = {
