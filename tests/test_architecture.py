@@ -125,6 +125,7 @@ ALLOWED = {
         "models",
         "optimization",
         "rewards",
+        "seams",
     },
 }
 OUTSIDE = {"core": {"torch", "jaxtyping"}, "envs": set()}

@@ -81,6 +81,7 @@ def test_a_loop_that_cannot_teach_an_online_reward_is_said(
     def refit(self: DenseReward, groups: Any) -> None:
         raise ValueError(f"all {len(groups)} groups have outcome 0")
 
+    monkeypatch.setattr(DenseReward, "refitted", True)
     monkeypatch.setattr(DenseReward, "refit", refit)
     main(["train", "demo", *TINY, "--reward.dense=progress", "--output", str(tmp_path / "run")])
     rows = (tmp_path / "run" / "warnings.jsonl").read_text().splitlines()

@@ -18,6 +18,7 @@ from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.k_schedule import PhaseLengths
 from rewardswap.loops.replay_credit import HistoryMedian, MixedGroup
+from rewardswap.loops.rspo import Rspo
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
@@ -273,12 +274,9 @@ def handed_over(training: Training, monkeypatch: pytest.MonkeyPatch) -> dict[str
     """What the session gives to the loop rspo."""
     given: dict[str, Any] = {}
 
-    class Given:
+    class Given(Rspo):
         def __init__(self, *_: Any, **named: Any) -> None:
             given.update(named)
-
-        def run(self) -> None:
-            pass
 
     monkeypatch.setattr(session, "Rspo", Given)
     training._loop(trainer_in(training), SILENT)

@@ -10,7 +10,6 @@ import torch
 
 from made import MadePlay
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.ppo import PPO
 from rewardswap.models.critic import Critic
@@ -23,6 +22,7 @@ from training import (
     Record,
     by_index,
     every_second_is_cut,
+    on_policy,
     parameters,
     read_batches,
     run_rspo,

@@ -8,6 +8,7 @@ import torch
 
 from made import MadePlay, made_trajectory, small_llama, small_policy
 from rewardswap.loops.budget import Budget
+from rewardswap.loops.on_policy import OnPolicy
 from rewardswap.loops.rspo import Rspo
 from rewardswap.loops.settings import Batch as Sizes
 from rewardswap.loops.settings import RewardSwap
@@ -96,6 +97,10 @@ def run_rspo(
         **more,
     ).run()
     return buffer
+
+
+def on_policy(trainer: Trainer, *, tasks: int, group_size: int, **settings: Any) -> None:
+    OnPolicy(trainer, Sizes(tasks, group_size), **settings).run()
 
 
 def parameters(learner: Any) -> torch.Tensor:

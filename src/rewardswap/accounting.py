@@ -2,6 +2,8 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 COUNTED = (
     "environment_steps",
@@ -32,6 +34,11 @@ class Accounting:
         self.total.update(counts)
         self.phases.setdefault(phase, Counter()).update(counts)
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
     def begin(self) -> None:
         """The seconds so far go to no phase."""
         self._last = time.monotonic()
@@ -42,6 +49,23 @@ class Accounting:
         self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._last
         self._last = now
         return now - self._started
+
+    def state(self) -> dict[str, Any]:
+        """Counts and seconds so far, as plain JSON values."""
+        return {
+            "total": dict(self.total),
+            "phases": {phase: dict(counts) for phase, counts in self.phases.items()},
+            "seconds": dict(self._seconds),
+            "elapsed": self.elapsed,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`; the seconds between it and now go to nobody."""
+        self.total = Counter(state["total"])
+        self.phases = {phase: Counter(counts) for phase, counts in state["phases"].items()}
+        self._seconds = dict(state["seconds"])
+        self._last = time.monotonic()
+        self._started = self._last - state["elapsed"]
 
     def as_dict(self) -> dict[str, dict[str, int | float]]:
         """Counts and seconds of each phase, ready for JSON."""

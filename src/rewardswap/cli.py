@@ -63,6 +63,7 @@ def train(words: list[str], console: Console) -> None:
         console.print(
             "usage: rewardswap train RECIPE [--KEY VALUE ...]\n"
             "       rewardswap train RUN/config.toml [--KEY VALUE ...]\n"
+            "       rewardswap train --resume RUN\n"
             f"recipes: {', '.join(RECIPES)}\n"
             "keys: rewardswap train RECIPE --help\n"
             "--method NAME takes another method: rewardswap methods\n"
@@ -71,6 +72,9 @@ def train(words: list[str], console: Console) -> None:
             highlight=False,
             markup=False,
         )
+        return
+    if words[0] == "--resume":
+        _train(_run_to_resume(words[1:]), console, resume=True)
         return
     trial, rest = split_words(DryRunSettings, words)
     settings = parse(DryRunSettings, DryRunSettings(), trial, "rewardswap train")
@@ -176,22 +180,37 @@ def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
         raise SystemExit(1) from None
 
 
-def _train(run: Run, console: Console) -> None:
+def _train(run: Run, console: Console, *, resume: bool = False) -> None:
     from rewardswap.errors import RunStoppedError
     from rewardswap.screen import Screen
     from rewardswap.session import Training
 
-    training = checked(lambda: Training(run))
+    training = checked(lambda: Training(run, resume=resume))
     try:
         training.execute(Screen(console))
-    except RunStoppedError as error:
-        line = one_line(error)
-        sys.stderr.write(f"rewardswap: {line}; the record so far is in {training.folder.path}\n")
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:
+    except (RunStoppedError, KeyboardInterrupt) as error:
+        by_hand = isinstance(error, KeyboardInterrupt)
+        said = "stopped by hand" if by_hand else one_line(error)
         path = training.folder.path
-        sys.stderr.write(f"rewardswap: stopped by hand; the record so far is in {path}\n")
-        raise SystemExit(130) from None
+        sys.stderr.write(
+            f"rewardswap: {said}; the record so far is in {path}, and "
+            f"`rewardswap train --resume {path}` goes on\n"
+        )
+        raise SystemExit(130 if by_hand else 1) from None
+
+
+def _run_to_resume(words: list[str]) -> Run:
+    """The run of a folder; its settings stay as they are, lest it end in other bits."""
+    if len(words) != 1:
+        raise UsageError(
+            "train --resume needs one run folder and nothing else: a run goes on with its own "
+            f"settings; got {' '.join(words) or 'nothing'}"
+        )
+    folder = Path(words[0])
+    config = folder / "config.toml"
+    if not config.is_file():
+        raise UsageError(f"{folder} is no run folder: there is no {config.name} in it")
+    return replace(checked(lambda: read_run(config)), output=folder)
 
 
 def _starting_run(name: str) -> Run:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewardswap.algorithm import Algorithm
+from rewardswap.checkpoints.config import CheckpointConfig
 from rewardswap.checks import LEAST_TEMPERATURE, at_least, positive
 from rewardswap.env_config import model_of
 from rewardswap.env_config.alfworld import Alfworld
@@ -151,6 +152,7 @@ class Run:
     """Used by loop rspo only."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Used by the loops rspo and dense."""
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
 
     def __post_init__(self) -> None:
         _finite(self)

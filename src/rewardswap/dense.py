@@ -1,8 +1,10 @@
 """The dense reward of a run: made from its settings, fitted or loaded, asked and refitted."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -72,9 +74,14 @@ class DenseReward:
         if self.novelty is not None:
             self.novelty.count(groups)
 
+    @property
+    def refitted(self) -> bool:
+        """Whether it is fitted again on what every loop saw."""
+        return self.config.online and self.process_model is not None
+
     def refit(self, groups: Sequence[Group]) -> Refit | None:
         """Refit an online process reward model on what a loop saw; none where it is not online."""
-        if not self.config.online or self.process_model is None:
+        if self.process_model is None or not self.refitted:
             return None
         return self.process_model.refit([t for group in groups for t in group.trajectories])
 
@@ -95,6 +102,23 @@ class DenseReward:
         if self.process_model is not None:
             self.process_model.save_pretrained(folder)
             write_seen_tasks(folder, self.process_model)
+
+    def state(self) -> dict[str, Any]:
+        """What the run has taught the reward; a model's trajectories only where it is refitted."""
+        model = None if self.process_model is None else self.process_model.state()
+        if model is not None and not self.config.online:
+            model["collected"] = replace(model["collected"], portions=())
+        return {"model": model, "novelty": None if self.novelty is None else self.novelty.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`; nothing is fitted again."""
+        if state["novelty"] is not None and self.novelty is not None:
+            self.novelty.restore(state["novelty"])
+        if state["model"] is not None:
+            if self.process_model is None:
+                self.process_model = ProcessRewardModel(self._backbone(), self.config.model)
+            self.process_model.restore(state["model"])
+            self.source = self._source()
 
     def _source(self) -> RewardSource:
         base = self.process_model or self.novelty

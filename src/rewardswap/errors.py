@@ -5,5 +5,9 @@ class RunStoppedError(RuntimeError):
     """A run cannot go on, for a reason that its user can remove."""
 
 
+class StopAskedError(KeyboardInterrupt):
+    """Somebody pressed Ctrl-C, and the run has come to a place where it can stop."""
+
+
 class TooManyFailuresError(RunStoppedError):
     """More episodes of one collection broke than the run allows."""

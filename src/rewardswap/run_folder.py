@@ -6,53 +6,85 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+from safetensors.torch import save_file
+from torch import Tensor
+
+from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation
+from rewardswap.lock import LOCK, locked
+from rewardswap.models.batching import Batch
 from rewardswap.types import Group, Trajectory
 
 RECORDED_VERSIONS = ("rewardswap", "torch", "transformers", "numpy", "tokenizers", "safetensors")
+
+TRAIN = "trajectories/train.jsonl"
+GROWING = ("metrics.jsonl", TRAIN, "warnings.jsonl", "prm-refits.jsonl")
+"""Files of a run that get line after line while it trains."""
 
 
 class RunFolder:
     """Files of one run: configuration, machine, metrics, trajectories, evaluations, summary."""
 
-    def __init__(self, path: Path) -> None:
-        """Create `path`; raises ValueError if it holds files already or cannot be written."""
-        if path.is_dir() and any(path.iterdir()):
-            raise ValueError(
-                f"run folder {path} is not empty; give another with --output, or move it away"
-            )
-        try:
-            (path / "trajectories").mkdir(parents=True)
-            (path / "metrics.jsonl").touch()
-        except OSError as error:
-            raise ValueError(f"run folder {path} cannot be written: {error.strerror}") from error
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        """Create `path`, or open it again; it is this process's until it is closed.
+
+        Raises ValueError if a new one holds files already, another process has it, or it cannot be
+        written.
+        """
+        if not resume:
+            _refuse_files(path)
         self.path = path
-        self._metrics = self._open("metrics.jsonl")
-        self._train = self._open("trajectories/train.jsonl")
+        self._closing = ExitStack()
+        self._closing.enter_context(locked(path, "the run of process {}"))
+        try:
+            if not resume:
+                _refuse_files(path)  # another run may have come first
+            (path / "trajectories").mkdir(exist_ok=True)
+            self._files = {name: self._open(name) for name in ("metrics.jsonl", TRAIN)}
+        except OSError as error:
+            self._closing.close()
+            raise ValueError(f"run folder {path} cannot be written: {error.strerror}") from error
+        except ValueError:
+            self._closing.close()
+            raise
 
     def _open(self, name: str) -> IO[str]:
-        return (self.path / name).open("a", encoding="utf-8")
+        return self._closing.enter_context((self.path / name).open("a", encoding="utf-8"))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file that only grows."""
+        for file in self._files.values():
+            file.flush()
+        return {n: (self.path / n).stat().st_size for n in GROWING if (self.path / n).is_file()}
+
+    def cut(self, sizes: Mapping[str, int]) -> int:
+        """Take what was written behind `sizes` away; how many bytes that were.
+
+        Raises ValueError, and changes nothing, where a file is shorter than it was.
+        """
+        there = self.sizes()
+        for name, size in sizes.items():
+            if there.get(name, 0) < size:
+                raise ValueError(
+                    f"{self.path / name} has {there.get(name, 0)} bytes, its checkpoint says "
+                    f"{size}: it was cut; put the whole file back, or start the run anew"
+                )
+        for name in there:
+            os.truncate(self.path / name, sizes.get(name, 0))
+        return sum(there.values()) - sum(sizes.values())
 
     def write_environment(self) -> None:
         """Where and with what the run was made, so that it can be made again."""
         self.write(
             "environment.json",
             {
-                "commit": commit(),
-                "versions": {
-                    "python": platform.python_version(),
-                    **{name: version(name) for name in RECORDED_VERSIONS},
-                },
-                "machine": {
-                    "system": platform.platform(),
-                    "processor": platform.machine(),
-                    "cores": os.cpu_count(),
-                },
+                **_made_where(),
                 "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
                 "started": datetime.now(UTC).isoformat(timespec="seconds"),
             },
@@ -66,9 +98,9 @@ class RunFolder:
         beside.replace(target)
 
     def add_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """One more line of metrics.jsonl, on disk when this returns."""
-        self._metrics.write(json.dumps(metrics) + "\n")
-        self._metrics.flush()
+        """One more line of metrics.jsonl, which the system has when this returns."""
+        self._append("metrics.jsonl", metrics)
+        self._flush("metrics.jsonl")
 
     def add_refit(self, accepted: bool, quality: Mapping[str, Any]) -> None:
         """One more line of prm-refits.jsonl: what came of a refit of the process reward model."""
@@ -79,8 +111,10 @@ class RunFolder:
         self._add("warnings.jsonl", {"kind": kind, "update": update, "words": words})
 
     def _add(self, name: str, row: Mapping[str, Any]) -> None:
-        with self._open(name) as file:
-            file.write(json.dumps(row) + "\n")
+        if name not in self._files:
+            self._files[name] = self._open(name)
+        self._append(name, row)
+        self._flush(name)
 
     def add_trajectories(
         self, groups: Sequence[Group], phase: str, source: str, indices: Sequence[int] = (0,)
@@ -93,23 +127,57 @@ class RunFolder:
                 count = len(trajectory.turns)
                 scored = None if rewards is None else rewards[n, :count].tolist()
                 record = trajectory_record(trajectory, phase, scored)
-                self._train.write(json.dumps(record) + "\n")
-        self._train.flush()
+                self._append(TRAIN, record)
+        self._flush(TRAIN)
+
+    def add_resume(self, **facts: Any) -> None:
+        """One more line of resumes.jsonl: when and where the run went on."""
+        self._add("resumes.jsonl", {**facts, **_made_where()})
+
+    def write_batch(self, batch: Batch) -> Path:
+        """Keep a batch for inspection, each field and column a tensor; the path."""
+        path = self.path / "not-finite.safetensors"
+        parts = {name: value for name, value in vars(batch).items() if isinstance(value, Tensor)}
+        parts |= {f"columns.{name}": value for name, value in batch.columns.items()}
+        parts |= {f"weights.{name}": value for name, value in batch.weights.items()}
+        save_file({name: value.detach().cpu().clone() for name, value in parts.items()}, path)
+        return path
+
+    def _append(self, name: str, row: Mapping[str, Any]) -> None:
+        """Raises RunStoppedError where it cannot be written."""
+        try:
+            self._files[name].write(json.dumps(row) + "\n")
+        except OSError as error:
+            raise self._unwritten(name, error) from error
+
+    def _flush(self, name: str) -> None:
+        try:
+            self._files[name].flush()
+        except OSError as error:
+            raise self._unwritten(name, error) from error
+
+    def _unwritten(self, name: str, error: OSError) -> RunStoppedError:
+        return RunStoppedError(f"{self.path / name} cannot be written: {error.strerror}")
 
     def write_evaluation(
         self, name: str, evaluation: Evaluation, scores: Sequence[Sequence[float] | None] | None
     ) -> None:
         """The table of an evaluation and all of its trajectories."""
         self.write(f"evaluation-{name}.json", evaluation.as_dict())
-        with self._open(f"trajectories/{name}.jsonl") as file:
+        with (self.path / "trajectories" / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             for n, trajectory in enumerate(evaluation.trajectories):
                 scored = None if scores is None else scores[n]
                 file.write(json.dumps(trajectory_record(trajectory, "evaluate", scored)) + "\n")
 
+    def sync(self) -> None:
+        """Bring every file that grows onto the disk."""
+        for name, file in self._files.items():
+            self._flush(name)
+            os.fsync(file.fileno())
+
     def close(self) -> None:
         """Close the open files."""
-        self._metrics.close()
-        self._train.close()
+        self._closing.close()
 
 
 def trajectory_record(
@@ -141,6 +209,29 @@ def trajectory_record(
         ],
         "final_observation": trajectory.final_observation,
         "process_reward": None if process_reward is None else list(process_reward),
+    }
+
+
+def _refuse_files(path: Path) -> None:
+    if path.is_dir() and any(p.name != LOCK for p in path.iterdir()):
+        raise ValueError(
+            f"run folder {path} is not empty; give another with --output, or move it away"
+        )
+
+
+def _made_where() -> dict[str, Any]:
+    """The source, the packages and the machine."""
+    return {
+        "commit": commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in RECORDED_VERSIONS},
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+        },
     }
 
 

@@ -61,6 +61,16 @@ class Screen:
         )
         print_remarks(self.console, remarks)
 
+    def resumed(self, update: int, passed_over: Iterable[str]) -> None:
+        """Say where a run goes on, and which checkpoints it could not go on from."""
+        for words in passed_over:
+            self.warn(f"passed over a checkpoint: {words}")
+        self._say(f"going on behind update {update}")
+
+    def stopping(self) -> None:
+        """Say that Ctrl-C was heard."""
+        self._say("[yellow]stopping behind this turn; Ctrl-C once more stops at once[/]")
+
     def collected(self, trajectories: Sequence[Trajectory]) -> None:
         """Say on what the process reward model is fitted."""
         wins = sum(trajectory.success for trajectory in trajectories)

@@ -6,7 +6,7 @@ A frozen callable dataclass or a plain function fills a seam; nothing subclasses
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -138,3 +138,27 @@ class CriticLoss(Protocol):
     def loss(self, values: Float[Tensor, "B T"], batch: Batch) -> tuple[Tensor, Metrics]:
         """Weighted loss of all values, and weighted sums as metrics."""
         ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A part of a method that one update leaves something to the next in: a checkpoint has it."""
+
+    def state(self) -> Mapping[str, Any]:
+        """What it remembers: plain values, tensors, and containers of them."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Remember what `state` said."""
+        ...
+
+
+def state_of(part: object) -> Mapping[str, Any] | None:
+    """What a part of a method remembers; none where it is no `Remembering` part."""
+    return part.state() if isinstance(part, Remembering) else None
+
+
+def restore(part: object, state: Mapping[str, Any] | None) -> None:
+    """Bring back what `state_of` said."""
+    if isinstance(part, Remembering) and state is not None:
+        part.restore(state)

@@ -8,20 +8,25 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from rewardswap.accounting import Accounting
+from rewardswap.checkpoints.files import Checkpoints, Found
+from rewardswap.checkpoints.keeper import Keeper
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
-from rewardswap.errors import RunStoppedError
-from rewardswap.evaluation import Evaluation, assert_disjoint
+from rewardswap.errors import RunStoppedError, StopAskedError
+from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
+from rewardswap.interrupts import Interrupts
 from rewardswap.learners import algorithms_of, make_learners
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.hacking import Alarm
 from rewardswap.loops.hacking_watch import HackingWatch
-from rewardswap.loops.on_policy import on_policy
+from rewardswap.loops.loop import Loop
+from rewardswap.loops.on_policy import OnPolicy
 from rewardswap.loops.rspo import Rspo
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
@@ -30,6 +35,7 @@ from rewardswap.models.precision import round_weights
 from rewardswap.monitors import warnings_of
 from rewardswap.prm.collection import collect_for_reward
 from rewardswap.report import write_report
+from rewardswap.rewards.features import fingerprint
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.planted import phrase_rate
 from rewardswap.run_folder import RunFolder
@@ -45,7 +51,17 @@ from rewardswap.types import Group, Trajectory
 class Training:
     """A training run: everything is built and checked before the run folder is made."""
 
-    def __init__(self, run: Run, load: Callable[..., LanguageModel] = load_language_model) -> None:
+    def __init__(
+        self,
+        run: Run,
+        load: Callable[..., LanguageModel] = load_language_model,
+        *,
+        resume: bool = False,
+    ) -> None:
+        """With `resume` the run goes on from the last checkpoint in its folder, `run.output`.
+
+        Raises ValueError saying what is wrong with a setting, or with what is to be gone on from.
+        """
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
         policy = run.policy
@@ -72,17 +88,27 @@ class Training:
         """What a reader of the run must know of its splits."""
         self.algorithm, self.explorer_algorithm = algorithms_of(run)
         model = self.stage.language_model.model
+        start_sha256 = fingerprint(model)
         if policy.precision == "bfloat16":
             round_weights(model)
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
         if policy.lora_rank is not None:
             add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
+        self._started = time.monotonic()
         self.accounting = Accounting()
         """What is played beside training: evaluations, and rollouts for the process reward."""
         self.dense = DenseReward(run, world.turn_limit, self.start_model)
         self.warned: Counter[str] = Counter()
         """How often each kind of warning was given."""
-        self.folder = RunFolder(output)
+        self.identity = {
+            "panel": panel.hash,
+            "training_tasks": Panel(run.env.train_split, tuple(self.tasks)).hash,
+            "start_policy": start_sha256,
+        }
+        """What a run that goes on must find as it was."""
+        self.folder = RunFolder(output, resume=resume)
+        self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep)
+        self.resumed = self._found() if resume else None
 
     @property
     def _needs_start(self) -> bool:
@@ -95,10 +121,9 @@ class Training:
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
-        started = time.monotonic()
         with closing(self.stage), closing(self.folder), closing(screen):
             before, after, trainer = self._evaluate_and_train(screen)
-            seconds = time.monotonic() - started
+            seconds = time.monotonic() - self._started
             phases = {**self.accounting.as_dict(), **trainer.accounting.as_dict()}
             summary = {
                 **summary_of(self.run, trainer, before, after, seconds),
@@ -106,6 +131,7 @@ class Training:
                 "phases": phases,
             }
             self.folder.write("summary.json", summary)
+            self.checkpoints.clear()
         report = write_report(self.folder.path)
         screen.finish(before, after, summary["seconds"], report)
         return report
@@ -114,16 +140,56 @@ class Training:
         """Fit the process reward and train, with no evaluation and no checkpoint."""
         self._fit_dense_reward(screen)
         trainer = self._trainer(screen)
-        self._loop(trainer, screen)
+        self._loop(trainer, screen).run()
         return trainer
 
     def _evaluate_and_train(self, screen: Screen) -> tuple[Evaluation, Evaluation, Trainer]:
+        remarks = chain.from_iterable(self.remarks.values())
+        screen.start(self.run, self.folder.path, self.stage.panel, len(self.tasks), remarks)
+        try:
+            before = self._start(screen) if self.resumed is None else self._bring_back(screen)
+            trainer = self._trainer(screen)
+            self._train(trainer, self._loop(trainer, screen), before, screen)
+        except (Exception, StopAskedError):
+            self._save()
+            raise
+        self._save()
+        after = self._evaluate()
+        screen.evaluated("after", after)
+        self._record("after", after)
+        return before, after, trainer
+
+    def _train(self, trainer: Trainer, loop: Loop, before: Evaluation, screen: Screen) -> None:
+        """Run the loop, from its start or from the checkpoint, and keep it as it goes."""
+        keeper = self._keeper(trainer, loop, before)
+        if self.resumed is not None:
+            state = self.resumed.state
+            trainer.resume(state["trainer"], state["learners"])
+            loop.restore(state["loop"])
+        keeper.begin(0 if self.resumed is None else self.resumed.number)
+        self.resumed = None  # its tensors are not needed any more
+        with Interrupts(screen.stopping) as interrupts:
+
+            def between() -> None:
+                keeper.between()
+                self._refuse_spoiled(trainer)
+                interrupts.check()
+
+            loop.run(between, keeper.stopped)
+        if not trainer.agent_updates:
+            raise RunStoppedError(
+                f"the budget of {self.run.budget} {self.run.budget_unit} was spent before the "
+                "agent's first update; set `budget` higher, or swap.explore_steps lower"
+            )
+        keeper.keep()
+
+    def _start(self, screen: Screen) -> Evaluation:
+        """Write what the run is, evaluate the start policy and fit the process reward."""
         run, folder = self.run, self.folder
+        folder.cut({})  # a run that goes on may not have come to its first checkpoint
         write_run(run, folder.path / "config.toml")
         folder.write_environment()
         folder.write("remarks.json", {split: list(said) for split, said in self.remarks.items()})
-        remarks = chain.from_iterable(self.remarks.values())
-        screen.start(run, folder.path, self.stage.panel, len(self.tasks), remarks)
         before = self._evaluate()
         screen.evaluated("before", before)
         try:
@@ -131,21 +197,79 @@ class Training:
         except RunStoppedError:
             self._record("before", before)
             raise
-        try:
-            self._record("before", before)
-            trainer = self._trainer(screen)
-            self._loop(trainer, screen)
-            if not trainer.agent_updates:
-                raise RunStoppedError(
-                    f"the budget of {run.budget} {run.budget_unit} was spent before the agent's "
-                    "first update; set `budget` higher, or swap.explore_steps lower"
+        self._record("before", before)
+        return before
+
+    def _found(self) -> Found | None:
+        """The checkpoint to go on from, none where the run had not come to one.
+
+        Raises ValueError where the run has ended, or does not find what it was begun with.
+        """
+        path = self.folder.path
+        if (path / "summary.json").exists():
+            raise ValueError(f"the run in {path} has ended: there is nothing to go on with")
+        found = self.checkpoints.newest()
+        if found is None:
+            return None
+        for name, was in found.state["identity"].items():
+            now = self.identity.get(name)
+            if now != was:
+                raise ValueError(
+                    f"{path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
+                    f"{str(now)[:16]} now; bring back what was there, or start a new run"
                 )
-        finally:
-            self._save()
-        after = self._evaluate()
-        screen.evaluated("after", after)
-        self._record("after", after)
-        return before, after, trainer
+        return found
+
+    def _bring_back(self, screen: Screen) -> Evaluation:
+        """Everything that is not the trainer's or the loop's, as it was at the checkpoint."""
+        assert self.resumed is not None
+        state = self.resumed.state
+        cut = self.folder.cut(state["sizes"])
+        self.checkpoints.go_on_from(self.resumed.number)
+        update = state["trainer"]["agent_updates"]
+        self.folder.add_resume(
+            checkpoint=self.resumed.number,
+            update=update,
+            bytes_played_again=cut,
+            passed_over=list(self.resumed.passed_over),
+        )
+        screen.resumed(update, self.resumed.passed_over)
+        self.dense.restore(state["dense"])
+        self.warned.update(state["warned"])
+        self.accounting.restore(state["accounting"])
+        self._started = time.monotonic() - state["elapsed"]
+        played, failed = state["before"]
+        sampling = replace(self.stage.sampling, temperature=self.run.evaluation_temperature)
+        return Evaluation(self.stage.panel, sampling, tuple(played), tuple(failed))
+
+    def _keeper(self, trainer: Trainer, loop: Loop, before: Evaluation) -> Keeper:
+        played = (list(before.trajectories), list(before.failures))
+
+        def light() -> dict[str, Any]:
+            return {
+                "identity": self.identity,
+                "sizes": self.folder.sizes(),
+                "trainer": trainer.state(),
+                "loop": loop.state(),
+                "dense": self.dense.state(),
+                "warned": dict(self.warned),
+                "accounting": self.accounting.state(),
+                "elapsed": time.monotonic() - self._started,
+                "before": played,
+            }
+
+        every = self.run.checkpoint.every
+        return Keeper(self.checkpoints, trainer, every, light, self.folder.sync)
+
+    def _refuse_spoiled(self, trainer: Trainer) -> None:
+        """Raise RunStoppedError after too many optimizer steps in a row that were not finite."""
+        if trainer.spoiling is not None:
+            path = self.folder.write_batch(trainer.spoiling)
+            raise RunStoppedError(
+                f"the loss or the gradient of {trainer.most_skipped} optimizer steps in a row was "
+                f"not finite; the last batch is in {path}; set policy.learning_rate lower, or "
+                "repair what the batch shows"
+            )
 
     def _evaluate(self) -> Evaluation:
         self.accounting.begin()
@@ -228,11 +352,12 @@ class Training:
             minibatches=run.policy.minibatches,
             reference=learners.reference,
             on_failed_reward=run.reward.on_failure,
+            most_skipped=run.checkpoint.most_skipped,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
         )
 
-    def _loop(self, trainer: Trainer, screen: Screen) -> None:
+    def _loop(self, trainer: Trainer, screen: Screen) -> Loop:
         run, outcome, dense = self.run, OutcomeReward(), self.dense.in_force
         budget = Budget(run.budget, run.budget_unit)
 
@@ -241,19 +366,20 @@ class Training:
             words = f"the dense reward may be hacked: {alarm.words}"
             self._warn(screen, "hacking", words, trainer.agent_updates)
 
+        def refit(groups: Sequence[Group]) -> None:
+            self._after_loop(groups, screen, float(trainer.agent_updates))
+
         watch = None if dense is None else HackingWatch(dense.name, alarmed)
         if run.loop != "rspo":
-            on_policy(
+            return OnPolicy(
                 trainer,
+                run.batch,
                 budget=budget,
-                tasks=run.batch.tasks,
-                group_size=run.batch.group_size,
                 reward=outcome if dense is None else dense,
                 before_scoring=self.dense.before_scoring,
                 watch=watch,
             )
-            return
-        Rspo(
+        return Rspo(
             trainer,
             run.swap,
             run.batch,
@@ -262,11 +388,9 @@ class Training:
             outcome=outcome,
             buffer=run.swap.buffer(derived_seed(run.seed, "replay")),
             before_scoring=self.dense.before_scoring,
-            after_loop=lambda groups: self._after_loop(
-                groups, screen, float(trainer.agent_updates)
-            ),
+            after_loop=refit if self.dense.refitted else None,
             watch=watch,
-        ).run()
+        )
 
     def _after_loop(self, groups: Sequence[Group], screen: Screen, update: float) -> None:
         """Refit an online process reward; one that a loop cannot teach stays, and that is said."""

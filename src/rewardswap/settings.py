@@ -29,7 +29,9 @@ IDLE_SECTIONS: Mapping[str, tuple[str, ...]] = {
 
 def write_run(run: Run, path: Path) -> None:
     """Write every setting that the run uses; `read_run` gives an equal run back."""
-    path.write_text(tomli_w.dumps(as_toml(run)), encoding="utf-8")
+    beside = path.with_suffix(".part")
+    beside.write_text(tomli_w.dumps(as_toml(run)), encoding="utf-8")
+    beside.replace(path)
 
 
 def read_run(path: Path) -> Run:

@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
@@ -12,13 +13,14 @@ from rewardswap.collection import Collected, mean_return
 from rewardswap.collector import Collector, Phase, Play
 from rewardswap.diversity import diversity
 from rewardswap.errors import RunStoppedError
-from rewardswap.models.batching import collate, uncollate
+from rewardswap.models.batching import Batch, collate, uncollate
 from rewardswap.models.critic import Critic
 from rewardswap.models.learner import Metrics, Snapshot
 from rewardswap.models.policy import Policy
 from rewardswap.optimization import check_minibatches, fit_critic, fit_policy
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import OnFailure, label, label_all
+from rewardswap.seams import restore, state_of
 from rewardswap.types import Group, Task
 
 ReplayShare = float | Callable[[Metrics], float]
@@ -51,6 +53,7 @@ class Trainer:
         critic: Critic | None = None,
         reference: Policy | None = None,
         failure_limit: float = 0.5,
+        most_skipped: int = 10,
         on_failed_reward: OnFailure = "stop",
         learning_rate: Callable[[int], float] | None = None,
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
@@ -70,6 +73,12 @@ class Trainer:
         self.accounting = Accounting()
         self.labelled: list[Group] = []
         """The fresh groups of the last update, under its rewards."""
+        self.fits = 0
+        """Passes of a learner over a batch that have begun."""
+        self.most_skipped = most_skipped
+        self.spoiling: Batch | None = None
+        """The batch of the update with which `most_skipped` optimizer steps in a row were not
+        finite, once there is one."""
         self.collector = Collector(play, training_tasks, seed, self.accounting, failure_limit)
         self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
         self._notes: Metrics = {}
@@ -153,10 +162,15 @@ class Trainer:
         warming_up = False
         if algorithm.critic is not None and self.critic is not None:
             warming_up = self.critic.version < algorithm.critic.warmup_updates
+            self.fits += 1
             metrics.update(fit_critic(self.critic, batch, algorithm.critic, count))
             metrics["critic_warmup"] = float(warming_up)
         if not warming_up:
+            self.fits += 1
             metrics.update(fit_policy(self.policy, batch, read, share, algorithm, count))
+        learners = [self.policy] if self.critic is None else [self.policy, self.critic]
+        if max(learner.skipped_in_a_row for learner in learners) >= self.most_skipped:
+            self.spoiling = batch
         self.policy.version += 1
         self.agent_updates += phase == "learn"
         self.accounting.add(phase, all_updates=1, trained_tokens=int(batch.action_mask.sum()))
@@ -281,6 +295,42 @@ class Trainer:
         self.policy.restore(agent.policy)
         self.collector.streams["agent"].cursor = agent.tasks_cursor
 
+    def state(self) -> dict[str, Any]:
+        """Counts, notes and places in the streams of tasks: all but what learns."""
+        return {
+            "agent_updates": self.agent_updates,
+            "loop": self.loop,
+            "notes": dict(self._notes),
+            "accounting": self.accounting.state(),
+            "methods": [_remembered(m) for m in (self.algorithm, self.explorer_algorithm)],
+            "streams": {role: s.cursor for role, s in self.collector.streams.items()},
+        }
+
+    def learners(self) -> dict[str, Snapshot | None]:
+        """What learns, as it is now; see `Learner.state`."""
+        return {
+            "policy": self.policy.state(),
+            "critic": None if self.critic is None else self.critic.state(),
+        }
+
+    def resume(self, state: Mapping[str, Any], learners: Mapping[str, Snapshot | None]) -> None:
+        """Go on from a `state` and the `learners` of the same moment."""
+        critic, policy = learners["critic"], learners["policy"]
+        if self.critic is not None and critic is not None:
+            self.critic.restore(critic)
+        if policy is not None:
+            self.policy.restore(policy)
+        self.agent_updates, self.loop = state["agent_updates"], state["loop"]
+        self._notes = dict(state["notes"])
+        self.accounting.restore(state["accounting"])
+        for algorithm, kept in zip(
+            (self.algorithm, self.explorer_algorithm), state["methods"], strict=True
+        ):
+            for name, remembered in kept.items():
+                restore(getattr(algorithm, name), remembered)
+        for role, cursor in state["streams"].items():
+            self.collector.streams[role].cursor = cursor
+
     def _finish(self, metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
         metrics.update(self._notes)
         self._notes = {}
@@ -292,3 +342,9 @@ class Trainer:
             **{name: float(value) for name, value in self.counters.items()},
         )
         self.report(metrics, phase, groups)
+
+
+def _remembered(algorithm: Algorithm) -> dict[str, Any]:
+    """What the parts of a method remember, by their seam."""
+    parts = {part.name: state_of(getattr(algorithm, part.name)) for part in fields(algorithm)}
+    return {name: state for name, state in parts.items() if state is not None}

@@ -16,14 +16,14 @@ from rich.console import Console
 from commands import refused
 from rewardswap.cli import main
 from rewardswap.env_config.alfworld import Alfworld
-from rewardswap.experiments.command import stopped_by_signal
+from rewardswap.experiments.command import HOLDERS, stopped_by_signal
 from rewardswap.experiments.experiment import Experiment, Job
-from rewardswap.experiments.lock import locked
 from rewardswap.experiments.places import Places
 from rewardswap.experiments.process import Progress, last_line, progress_of, training, undisturbed
 from rewardswap.experiments.progress import Board, Row, line, spelled, table
 from rewardswap.experiments.small import smoke
 from rewardswap.experiments.store import Results, present_code
+from rewardswap.lock import locked
 
 MINE = """
 [arms.{name}]
@@ -75,7 +75,7 @@ def test_mistakes_are_one_line(
 
 
 def test_a_folder_in_use_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with locked(tmp_path):
+    with locked(tmp_path, HOLDERS):
         said = refused(capsys, "experiment", "smoke", "--results", str(tmp_path))
     assert f"is in use by the experiment of process {os.getpid()}" in said
 
@@ -189,7 +189,7 @@ def test_the_smoke_experiment_is_stopped_and_goes_on(tmp_path: Path) -> None:
     _, said = child.communicate(timeout=60)
     assert (child.returncode, said.count("\n")) == (130, 1)
     assert "the same command goes on" in said
-    with locked(tmp_path):  # no run lives that would hold it
+    with locked(tmp_path, HOLDERS):  # no run lives that would hold it
         pass
     subprocess.run(words, check=True, capture_output=True)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pretended import Made, from_weak, pretend, two_arms
 
-from rewardswap.experiments.lock import locked
+from rewardswap.experiments.command import HOLDERS
 from rewardswap.experiments.process import start
+from rewardswap.lock import locked
 
 ALL = [("grpo", 0), ("rspo", 0), ("grpo", 1), ("rspo", 1)]
 
@@ -194,14 +195,14 @@ def test_a_folder_is_held_as_long_as_a_run_lives(tmp_path: Path) -> None:
     places = Made(tmp_path, two_arms()).places
     job = two_arms().jobs()[0]
     places.write_config(job)
-    with locked(tmp_path) as lock:
+    with locked(tmp_path, HOLDERS) as lock:
         process = start(job, places, pretend({"grpo/seed-0": ["hang"]}), [lock])
-        with pytest.raises(ValueError, match="by the experiment of process"), locked(tmp_path):
-            raise AssertionError
-    with pytest.raises(ValueError, match="or by runs that it left behind"), locked(tmp_path):
-        raise AssertionError
+        with pytest.raises(ValueError, match="by the experiment of process"):
+            locked(tmp_path, HOLDERS).__enter__()
+    with pytest.raises(ValueError, match="or by runs that it left behind"):
+        locked(tmp_path, HOLDERS).__enter__()
     process.end()
-    with locked(tmp_path):
+    with locked(tmp_path, HOLDERS):
         pass
 
 

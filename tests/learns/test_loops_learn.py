@@ -14,7 +14,6 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from made import small_llama
 from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.rspo import Rspo
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods import METHODS
@@ -26,6 +25,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.trainer import Trainer
+from training import on_policy
 from walking import WORLD, walking_trainer
 
 WORDS = ["<end>", "<user>", "<agent>", "<unk>", "east", "west", "here", "room", "light", *"123456"]

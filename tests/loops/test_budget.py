@@ -4,10 +4,9 @@ import pytest
 
 from made import MadePlay
 from rewardswap.loops.budget import Budget
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.rewards.outcome import OutcomeReward
-from training import Record, parameters, run_rspo, trainer_of
+from training import Record, on_policy, parameters, run_rspo, trainer_of
 
 SWAP, SIZES = RewardSwap(2, 2, 1 / 4), Batch(4, 4)
 

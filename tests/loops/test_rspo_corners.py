@@ -10,13 +10,12 @@ from rewardswap.loops.budget import Budget
 from rewardswap.loops.hacking import Alarm
 from rewardswap.loops.hacking_rules import HackingRules
 from rewardswap.loops.hacking_watch import HackingWatch
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.dapo import DAPO
 from rewardswap.rewards.novelty import NoveltyReward
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.types import Group, Trajectory
-from training import ChangedPlay, Record, by_index, run_rspo, trainer_of, won
+from training import ChangedPlay, Record, by_index, on_policy, run_rspo, trainer_of, won
 
 SIZES = Batch(4, 4)
 ALARMED = Alarm(("trend",), "it is hacked")

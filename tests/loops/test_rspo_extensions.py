@@ -15,7 +15,6 @@ from rewardswap.loops.hacking import Alarm
 from rewardswap.loops.hacking_rules import HackingRules
 from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.k_schedule import PhaseLengths
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.models.batching import collate, uncollate
 from rewardswap.replay_staleness import Staleness, StalenessReplay
@@ -24,7 +23,7 @@ from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.types import Group, Trajectory
-from training import ChangedPlay, Record, by_index, read_batches, run_rspo, trainer_of
+from training import ChangedPlay, Record, by_index, on_policy, read_batches, run_rspo, trainer_of
 
 SIZES = Batch(4, 4)
 

@@ -11,7 +11,6 @@ from made import MadePlay, made_group
 from rewardswap.errors import RunStoppedError
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.dense_credit import RewardToGo
-from rewardswap.loops.on_policy import on_policy
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.dapo import DAPO
 from rewardswap.methods.gigpo import GiGPO
@@ -32,6 +31,7 @@ from training import (
     ChangedPlay,
     Record,
     by_index,
+    on_policy,
     parameters,
     read_batches,
     run_rspo,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made import made_trajectory
-from rewardswap.prm import whole
+from rewardswap import whole
 from rewardswap.prm.lines import line_of, read_line
 from rewardswap.prm.store import Collection, read_collection, task_hashes, write_collection
 from rewardswap.types import Task, Trajectory, Turn

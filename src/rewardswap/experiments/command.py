@@ -13,13 +13,13 @@ from rich.table import Table
 from rewardswap.checks import at_least, positive
 from rewardswap.comparison.results import read_results
 from rewardswap.experiments.experiment import Experiment, Job
-from rewardswap.experiments.lock import locked
 from rewardswap.experiments.places import Places
 from rewardswap.experiments.progress import Board, spelled
 from rewardswap.experiments.registry import EXPERIMENTS, named_experiment
 from rewardswap.experiments.runner import Runner
 from rewardswap.experiments.schedule import expected_seconds
 from rewardswap.experiments.store import MIXABLE, Results, present_code, repair
+from rewardswap.lock import locked
 from rewardswap.names import unknown
 from rewardswap.options import checked, parse
 from rewardswap.plan.settings import split_words
@@ -30,6 +30,9 @@ usage: rewardswap experiment NAME [--arms A B ...] [--seeds 0 1 ...] [--jobs 2] 
        rewardswap experiment NAME --list     its arms, what is done, what is expected
        rewardswap experiment FILE.toml ...   one of your own: docs/experiments.md
 Stop it when you like; the same command goes on. Experiments:"""
+
+HOLDERS = "the experiment of process {}, or by runs that it left behind"
+"""Who holds a folder of results or runs."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def _run(
     board, path = Board(console), folder / "results.jsonl"
     with ExitStack() as stack:
         folders = {folder.resolve(), runs.resolve()}
-        locks = [stack.enter_context(locked(place)) for place in sorted(folders)]
+        locks = [stack.enter_context(locked(place, HOLDERS)) for place in sorted(folders)]
         if repair(path):
             board.say(f"half a line at the end of {path} was moved to {path}.cut")
         results = Results(path, chosen, present_code(), settings.mix)

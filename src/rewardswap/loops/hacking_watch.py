@@ -1,6 +1,7 @@
 """The hacking detector on the groups of a run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rewardswap.loops.hacking import Alarm, HackingDetector
 from rewardswap.loops.hacking_rules import HackingRules
@@ -27,6 +28,14 @@ class HackingWatch:
     def end_loop(self) -> bool:
         """Whether there is an alarm at the end of phase 1."""
         return self._tell(self.detector.end_loop())
+
+    def state(self) -> dict[str, Any]:
+        """What the detector knows."""
+        return self.detector.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        self.detector.restore(state)
 
     def _tell(self, alarm: Alarm | None) -> bool:
         if alarm is not None:

@@ -1,31 +1,54 @@
 """The base method alone: collect, update, repeat."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.hacking_watch import HackingWatch
+from rewardswap.loops.loop import Loop
+from rewardswap.loops.settings import Batch
 from rewardswap.rewards.base import RewardSource
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group
 
 
-def on_policy(
-    trainer: Trainer,
-    *,
-    budget: Budget,
-    tasks: int,
-    group_size: int,
-    reward: RewardSource,
-    before_scoring: Callable[[Sequence[Group]], None] = lambda _: None,
-    watch: HackingWatch | None = None,
-) -> None:
-    """Updates on fresh rollouts of `tasks` x `group_size` episodes until the budget is spent.
+class OnPolicy(Loop):
+    """Updates on fresh rollouts of whole batches, under one reward."""
 
-    `before_scoring` sees each batch first, `watch` when it is scored by a dense reward.
-    """
-    while not budget.spent(trainer):
-        seen = trainer.collect("learn", tasks, group_size)
-        before_scoring(seen.groups)
-        trainer.update(seen, reward, "learn", before_scoring=before_scoring)
-        if watch is not None:
-            watch.see(trainer.labelled)
+    def __init__(
+        self,
+        trainer: Trainer,
+        batch: Batch,
+        *,
+        budget: Budget,
+        reward: RewardSource,
+        before_scoring: Callable[[Sequence[Group]], None] = lambda _: None,
+        watch: HackingWatch | None = None,
+    ) -> None:
+        """`before_scoring` sees each batch first, `watch` when a dense reward has scored it."""
+        super().__init__(trainer, budget)
+        self.batch = batch
+        self.reward = reward
+        self.before_scoring = before_scoring
+        self.watch = watch
+
+    def step(self) -> None:
+        """One update."""
+        trainer = self.trainer
+        seen = trainer.collect("learn", self.batch.tasks, self.batch.group_size)
+        self.before_scoring(seen.groups)
+        trainer.update(seen, self.reward, "learn", before_scoring=self.before_scoring)
+        if self.watch is not None:
+            self.watch.see(trainer.labelled)
+
+    def leave(self) -> None:
+        """Nothing: the agent is never away."""
+
+    def state(self) -> dict[str, Any]:
+        """What the watch knows; between two updates nothing else is."""
+        return {} if self.watch is None else {"watch": self.watch.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        if self.watch is not None:
+            self.watch.restore(state["watch"])

@@ -1,14 +1,14 @@
 """Advantages of replayed rows: from the group that collected them, or two other readings."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from rewardswap.seams import AdvantageEstimator
+from rewardswap.seams import AdvantageEstimator, restore, state_of
 from rewardswap.types import Group
 
 ReplayAdvantage = Literal["collection_group", "mixed_group", "history_median"]
@@ -23,6 +23,14 @@ class MixedGroup:
 
     def __init__(self, estimator: AdvantageEstimator) -> None:
         self.estimator = estimator
+
+    def state(self) -> dict[str, Any]:
+        """What the method's estimator remembers."""
+        return {"estimator": state_of(self.estimator)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        restore(self.estimator, state["estimator"])
 
     def __call__(self, groups: Sequence[Group]) -> list[Tensor]:
         """The method's estimator, on the selected trajectories of all groups of a task."""
@@ -58,6 +66,16 @@ class HistoryMedian:
     def __init__(self, estimator: AdvantageEstimator, window: int = 20) -> None:
         self.estimator = estimator
         self.history: deque[float] = deque(maxlen=window)
+
+    def state(self) -> dict[str, Any]:
+        """The history, and what the method's estimator remembers."""
+        return {"history": list(self.history), "estimator": state_of(self.estimator)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        self.history.clear()
+        self.history.extend(state["history"])
+        restore(self.estimator, state["estimator"])
 
     def __call__(self, groups: Sequence[Group]) -> list[Tensor]:
         """The method's advantages, and the history's for replayed groups."""

@@ -6,8 +6,9 @@ ours and the docstrings say so (docs/method.md lists every one, docs/extensions.
 the paper).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from rewardswap.collection import Collected
 from rewardswap.diversity import diversity, turn_reward_spread
@@ -15,29 +16,42 @@ from rewardswap.loops.adaptive_alpha import ReplayWeight
 from rewardswap.loops.budget import Budget
 from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.k_schedule import KSchedule
+from rewardswap.loops.loop import Loop
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.loops.temperature_ladder import TemperatureLadder
 from rewardswap.models.learner import Snapshot
 from rewardswap.replay import Replay
 from rewardswap.rewards.base import RewardSource
-from rewardswap.trainer import ReplayShare, Trainer
+from rewardswap.trainer import Agent, ReplayShare, Trainer
 from rewardswap.types import Group
 
 Watcher = Callable[[Sequence[Group]], None]
 
 
 @dataclass
-class Explored:
-    """What phase 1 leaves to phase 2."""
+class Place:
+    """Where in a loop the work is, and what the loop has until there."""
 
+    phase: Literal["branch", "explore", "harvest", "learn"] = "branch"
+    """What comes next."""
+    updates: int = 0
+    """Updates of the phase so far."""
+    agent: Agent | None = None
+    """What the explorer was branched from, while there is one."""
     harvested: list[Group] = field(default_factory=list)
     """Labelled with the outcome, with the log-probs of the explorer that played them."""
     first: Collected | None = None
-    """The first batch, drawn while the explorer still was the agent."""
+    """The explorer's first batch, drawn while it still was the agent, where that is used again."""
+    seen: list[Group] = field(default_factory=list)
+    """Everything that was played in the loop, where somebody asks for it."""
 
 
-class Rspo:
-    """Algorithm 1 on a trainer, loop by loop."""
+class Rspo(Loop):
+    """Algorithm 1 on a trainer: a piece is the branch, an update, or the harvest.
+
+    The last loop may be shorter. A budget that ends while the explorer learns ends the run there,
+    with the agent.
+    """
 
     def __init__(
         self,
@@ -50,16 +64,15 @@ class Rspo:
         outcome: RewardSource,
         buffer: Replay,
         before_scoring: Watcher = lambda _: None,
-        after_loop: Watcher = lambda _: None,
+        after_loop: Watcher | None = None,
         watch: HackingWatch | None = None,
     ) -> None:
         """`before_scoring` sees each batch of the explorer, `after_loop` all groups of a loop,
         `watch` what the dense reward has scored."""
-        self.trainer = trainer
+        super().__init__(trainer, budget)
         self.swap = swap
         self.size = batch.group_size
         self.tasks, self.replay_count = swap.split(batch)
-        self.budget = budget
         self.dense = dense
         self.outcome = outcome
         self.buffer = buffer
@@ -71,62 +84,102 @@ class Rspo:
         self.start_critic: Snapshot | None = None
         if swap.explorer_critic == "fresh" and trainer.critic is not None:
             self.start_critic = trainer.critic.snapshot()
-        self._seen: list[Group] = []
+        self.place = Place()
 
-    def run(self) -> None:
-        """Loop until the budget is spent; the last loop may be shorter.
+    def step(self) -> None:
+        """The next piece of Algorithm 1."""
+        match self.place.phase:
+            case "branch":
+                self._branch()
+            case "explore":
+                self._explore()
+            case "harvest":
+                self._take_harvest()
+            case "learn":
+                self._learn()
 
-        A budget that ends while the explorer learns ends the run there, with the agent.
-        """
-        trainer = self.trainer
-        while not self.budget.spent(trainer):
-            explored = Explored()
-            if self.replay_count:
-                agent = trainer.branch()  # pi_B <- pi_theta
-                try:
-                    explored = self._explore()
-                finally:
-                    trainer.restore(agent)  # forget pi_B, keep what it saw
-                if self.budget.spent(trainer):
-                    break
-                self.buffer.add(explored.harvested)
-                self._note_explorer(trainer.divergence(explored.harvested))
-            self._learn(explored.first if self.swap.reuse_first_batch else None)
-            self.buffer.clear()  # D <- empty
-            trainer.loop += 1
-            self.lengths.end_loop()
-            self.after_loop(self._seen)
-            self._seen = []
+    def leave(self) -> None:
+        """Bring the agent back where the explorer is at work."""
+        self._restore()
 
-    def _explore(self) -> Explored:
-        """Phase 1: k updates under the dense reward; what was seen, labelled with the outcome."""
-        trainer, swap = self.trainer, self.swap
-        trainer.become_explorer(
-            fresh_optimizer=swap.explorer_optimizer == "fresh",
-            learning_rate=swap.explorer_learning_rate,
+    def state(self) -> dict[str, Any]:
+        """The place in the loop, the buffer, and what schedules, weight and watch know."""
+        place = self.place
+        return {
+            "place": {**vars(place), "harvested": [*place.harvested], "seen": [*place.seen]},
+            "buffer": self.buffer.state(),
+            "stored": self.buffer.stored(),
+            "lengths": self.lengths.state(),
+            "weight": None if self.weight is None else self.weight.state(),
+            "watch": None if self.watch is None else self.watch.state(),
+            "start_critic": self.start_critic,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        self.place = Place(**state["place"])
+        self.buffer.restore(state["buffer"], state["stored"])
+        self.lengths.restore(state["lengths"])
+        if self.weight is not None:
+            self.weight.restore(state["weight"])
+        if self.watch is not None:
+            self.watch.restore(state["watch"])
+        self.start_critic = state["start_critic"]
+
+    def _branch(self) -> None:
+        """pi_B <- pi_theta, where anything is to be replayed."""
+        if not self.replay_count:
+            self.place.phase = "learn"
+            return
+        self.place.agent = self.trainer.branch()
+        self.trainer.become_explorer(
+            fresh_optimizer=self.swap.explorer_optimizer == "fresh",
+            learning_rate=self.swap.explorer_learning_rate,
             critic=self.start_critic,
         )
-        explored = Explored()
-        for step in range(self.lengths.explore_steps):
-            if self.budget.spent(trainer):
-                return explored
-            seen = trainer.collect("explore", self.tasks, self.size)
-            self._watch(seen.groups)
-            reused = step == 0 and swap.reuse_first_batch
-            if step == 0:
-                explored.first = seen
-            if swap.harvest != "final" and not reused:
-                explored.harvested += trainer.harvest(seen, self.outcome)
-            trainer.update(seen, self.dense, "explore", before_scoring=self._watch)
-            if self._hacked(trainer.labelled):
-                break
-        if (swap.harvest != "during" or not explored.harvested) and not self.budget.spent(trainer):
-            explored.harvested += self._harvest()
-        elif trainer.labelled:  # the last batch of the explorer stands for its harvest
-            trainer.note(**turn_reward_spread(trainer.labelled, self.dense.name))
+        self.place.phase = "explore" if self.lengths.explore_steps else "harvest"
+
+    def _explore(self) -> None:
+        """One of the k updates of phase 1, under the dense reward."""
+        place, trainer, swap = self.place, self.trainer, self.swap
+        seen = trainer.collect("explore", self.tasks, self.size)
+        self._watch(seen.groups)
+        reused = swap.reuse_first_batch and not place.updates
+        if reused:
+            place.first = seen
+        if swap.harvest != "final" and not reused:
+            place.harvested += trainer.harvest(seen, self.outcome)
+        trainer.update(seen, self.dense, "explore", before_scoring=self._watch)
+        place.updates += 1
+        k = self.lengths.explore_steps
+        if not self._hacked(trainer.labelled) and place.updates < k:
+            return
+        if swap.harvest != "during" or not place.harvested:
+            place.phase = "harvest"
+            return
+        # the last batch of the explorer stands for its harvest
+        trainer.note(**turn_reward_spread(trainer.labelled, self.dense.name))
+        self._swap()
+
+    def _take_harvest(self) -> None:
+        """The rollout of the final explorer."""
+        self.place.harvested += self._harvest()
+        self._swap()
+
+    def _swap(self) -> None:
+        """Forget pi_B and keep what it saw: that is labelled with the outcome."""
         if self.watch is not None and self.watch.end_loop():
             self._shorten()
-        return explored
+        self._restore()
+        place = self.place
+        self.buffer.add(place.harvested)
+        self._note_explorer(self.trainer.divergence(place.harvested))
+        place.phase, place.updates, place.harvested = "learn", 0, []
+
+    def _restore(self) -> None:
+        if self.place.agent is not None:
+            self.trainer.restore(self.place.agent)
+            self.place.agent = None
 
     def _harvest(self) -> list[Group]:
         """One more rollout by the final explorer, at one temperature or at several."""
@@ -156,23 +209,29 @@ class Rspo:
         self.lengths.alarm()
         return True
 
-    def _learn(self, first: Collected | None) -> None:
-        """Phase 2: updates of the agent under the outcome; `first` is its first fresh batch."""
-        trainer = self.trainer
-        for step in range(self.lengths.learn_steps):
-            if self.budget.spent(trainer):
-                break
-            fresh = first if step == 0 else None  # D_on ~ pi_theta
-            if fresh is None:
-                fresh = trainer.collect("learn", self.tasks, self.size)
-                self._seen += fresh.groups
-            count = min(self.replay_count, len(self.buffer))
-            trainer.note(missing_replay=float(self.replay_count - count))
-            replayed = self.buffer.sample(count) if count else []  # D_off ~ pi_B, best first
-            share = self._share(fresh)
-            trainer.update(  # the swap
-                fresh, self.outcome, "learn", replayed, share, self._seen.extend
-            )
+    def _learn(self) -> None:
+        """One of the updates of phase 2: of the agent, under the outcome."""
+        place, trainer = self.place, self.trainer
+        fresh, place.first = place.first, None  # D_on ~ pi_theta
+        if fresh is None:
+            fresh = trainer.collect("learn", self.tasks, self.size)
+            self._keep(fresh.groups)
+        count = min(self.replay_count, len(self.buffer))
+        trainer.note(missing_replay=float(self.replay_count - count))
+        replayed = self.buffer.sample(count) if count else []  # D_off ~ pi_B, best first
+        share = self._share(fresh)
+        trainer.update(fresh, self.outcome, "learn", replayed, share, self._keep)  # the swap
+        place.updates += 1
+        if place.updates == self.lengths.learn_steps or self.finished:
+            self._end_loop()
+
+    def _end_loop(self) -> None:
+        self.buffer.clear()  # D <- empty
+        self.trainer.loop += 1
+        self.lengths.end_loop()
+        if self.after_loop is not None:
+            self.after_loop(self.place.seen)
+        self.place = Place()
 
     def _share(self, fresh: Collected) -> ReplayShare:
         """Alpha, or what adapts it to the agent once it is known how much replayed rows say."""
@@ -184,8 +243,12 @@ class Rspo:
         return lambda known: weight.weight(known.get("effective_sample_size"), buffer.successes())
 
     def _watch(self, groups: Sequence[Group]) -> None:
-        self._seen += groups
+        self._keep(groups)
         self.before_scoring(groups)
+
+    def _keep(self, groups: Sequence[Group]) -> None:
+        if self.after_loop is not None:
+            self.place.seen += groups
 
     def _note_explorer(self, divergence: float) -> None:
         stored = diversity(self.buffer.groups)

@@ -1,8 +1,9 @@
 """A model that learns by optimizer steps over micro-batches, and can be branched and restored."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ class Snapshot:
     """float32 masters of parameters that are rounded in the model."""
     optimizer: Mapping[str, Any]
     version: int
+    skipped_in_a_row: int
     random_state: Tensor
 
 
@@ -54,6 +56,8 @@ class Learner(ABC):
         self.tokens_per_microbatch = tokens_per_microbatch
         self.packing = packing
         self.version = 0
+        self.skipped_in_a_row = 0
+        """The last optimizer steps that were skipped, one after another."""
         model.eval()
         if packing:
             prove_packing(self.trunk)
@@ -88,8 +92,9 @@ class Learner(ABC):
         """One optimizer step over `batch`, however many micro-batches it takes.
 
         Weights are fixed on the whole batch, so gradients of micro-batches add. A step whose
-        gradient norm is not finite is skipped and counted in `skipped_steps`. An empty batch has
-        zero gradient: the optimizer's momentum still moves the model.
+        loss or gradient norm is not finite is skipped and counted in `skipped_steps`; its other
+        metrics are 0 where they are not finite. An empty batch has zero gradient: the optimizer's
+        momentum still moves the model.
         """
         totals: Metrics = {}
         self.masters.reset_gradients(zero=len(batch) == 0)
@@ -101,10 +106,13 @@ class Learner(ABC):
             for name, number in {**metrics, "loss": float(value.detach())}.items():
                 totals[name] = totals.get(name, 0.0) + number
         norm = nn.utils.clip_grad_norm_(self.masters.parameters(), self.gradient_clip)
-        finite = bool(torch.isfinite(norm))
+        finite = bool(torch.isfinite(norm)) and math.isfinite(totals.get("loss", 0.0))
+        self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
         if finite:
             self.optimizer.step()
             self.masters.write()
+        else:
+            totals = {name: v if math.isfinite(v) else 0.0 for name, v in totals.items()}
         totals["gradient_norm"] = float(norm) if finite else 0.0
         totals["gradient_clipped"] = float(finite and float(norm) > self.gradient_clip)
         totals["skipped_steps"] = float(not finite)
@@ -121,15 +129,26 @@ class Learner(ABC):
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
 
+    def state(self) -> Snapshot:
+        """Everything that learning changes, and the random state; its tensors are the learner's
+        own, until the next step changes them."""
+        return Snapshot(
+            self._changing(),
+            self.masters.apart(),
+            self.optimizer.state_dict(),
+            self.version,
+            self.skipped_in_a_row,
+            torch.get_rng_state(),
+        )
+
     def snapshot(self) -> Snapshot:
-        """A copy of everything that learning changes, and of the random state.
+        """A copy of `state`.
 
         Of a model on a GPU it is in pinned CPU memory, and takes none of the GPU's.
         """
-        model, masters, optimizer = host_copy(
-            (self._changing(), self.masters.apart(), self.optimizer.state_dict())
-        )
-        return Snapshot(model, masters, optimizer, self.version, torch.get_rng_state())
+        state = self.state()
+        model, masters, optimizer = host_copy((state.model, state.masters, state.optimizer))
+        return replace(state, model=model, masters=masters, optimizer=optimizer)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back to `snapshot` exactly; the snapshot stays usable."""
@@ -143,6 +162,7 @@ class Learner(ABC):
             # what lies on the CPU is the snapshot's own until here
             moments.update({n: v.clone() for n, v in moments.items() if _on_cpu(v)})
         self.version = snapshot.version
+        self.skipped_in_a_row = snapshot.skipped_in_a_row
         torch.set_rng_state(snapshot.random_state)
 
     def _changing(self) -> dict[str, Tensor]:

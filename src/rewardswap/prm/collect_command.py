@@ -22,11 +22,11 @@ from rewardswap.prm.manifest import (
     share_counts,
 )
 from rewardswap.prm.store import Collection, write_collection
-from rewardswap.prm.whole import refuse_taken
 from rewardswap.run_folder import commit
 from rewardswap.stage import Stage, make_stage
 from rewardswap.task_stream import derived_seed
 from rewardswap.types import Task
+from rewardswap.whole import refuse_taken
 
 
 def collect(words: list[str], console: Console) -> None:

@@ -14,11 +14,11 @@ from rewardswap.prm.judging import Judged, judge_rewards, rewards_of
 from rewardswap.prm.loading import seen_tasks
 from rewardswap.prm.reading import model_for
 from rewardswap.prm.store import Collection, read_collection
-from rewardswap.prm.whole import write_json
 from rewardswap.prm.words import cache_of, say_cache
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.sources import LEARNED, RewardConfig
+from rewardswap.whole import write_json
 
 PROGRAM = "rewardswap prm eval"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from rewardswap.prm.store import task_hashes
-from rewardswap.prm.whole import read_json, write_json
 from rewardswap.rewards.process import ProcessRewardModel
+from rewardswap.whole import read_json, write_json
 
 ORIGIN = "origin.json"
 """What the model was made from: policy, data, commit."""

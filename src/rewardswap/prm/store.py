@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rewardswap.prm.lines import line_of, read_line
-from rewardswap.prm.whole import read_json, write_json, written_whole
 from rewardswap.types import Trajectory
+from rewardswap.whole import read_json, write_json, written_whole
 
 FORMAT = 1
 TRAJECTORIES = "trajectories.jsonl"

@@ -14,13 +14,13 @@ from rewardswap.prm.judging import show
 from rewardswap.prm.loading import ORIGIN, write_seen_tasks
 from rewardswap.prm.reading import policy_for
 from rewardswap.prm.store import Collection, read_collection
-from rewardswap.prm.whole import refuse_taken, write_json, written_whole
 from rewardswap.prm.words import cache_of, data_after, say_cache
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import PRESETS, ProcessRewardConfig
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.quality import ProcessRewardQuality
 from rewardswap.run_folder import commit
+from rewardswap.whole import refuse_taken, write_json, written_whole
 
 QUALITY = "quality.json"
 PROGRAM = "rewardswap prm train"

@@ -4,8 +4,9 @@ Paper: arXiv:2607.04713, Eq. 5-7, the preset `action`. Ours: the preset `after_o
 every other head, aggregation and loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -114,6 +115,18 @@ class ProcessRewardModel:
     def _rewards(self, head: RewardHead, features: TurnFeatures) -> list[Tensor]:
         outputs = torch.split(head(features.values), list(features.lengths))
         return [turn_rewards(output, self.config.aggregation) for output in outputs]
+
+    def state(self) -> dict[str, Any]:
+        """Head, version, and what was fitted on: the settings and the backbone are not in it."""
+        weights = {} if self.head is None else dict(self.head.state_dict())
+        return {"weights": weights, "version": self.version, "collected": self.collected}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state` of a model with the same settings and backbone."""
+        weights, self.version = state["weights"], state["version"]
+        saved = SavedHead(self.config, weights, self.fingerprint, self.version)
+        self.head = saved.head() if weights else None
+        self.collected = state["collected"]
 
     def save_pretrained(self, folder: Path) -> None:
         """Write the head and its settings into `folder`; the backbone is named by fingerprint."""

@@ -1,0 +1,1 @@
+"""Checkpoints: everything that a run needs to go on to the same bits."""

@@ -1,0 +1,134 @@
+"""Checkpoints in a run folder: each written whole or not at all, the last ones kept."""
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from rewardswap.checkpoints.codec import Encoded, decode, encode
+from rewardswap.errors import RunStoppedError
+from rewardswap.whole import read_json, write_json, written_whole
+
+FORMAT = 1
+TREE = "state.json"
+TENSORS = "tensors.safetensors"
+MANIFEST = "manifest.json"
+NAME = re.compile(r"\d{8}")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest whole checkpoint, and why newer ones were passed over."""
+
+    number: int
+    state: Any
+    passed_over: tuple[str, ...]
+
+
+class Checkpoints:
+    """The checkpoints of one run, by the number of pieces of work that are done."""
+
+    def __init__(self, folder: Path, keep: int) -> None:
+        """`folder` need not exist; the newest `keep` stay in it."""
+        self.folder = folder
+        self.keep = keep
+
+    def write(self, number: int, state: Any) -> None:
+        """Write a checkpoint; older ones than the newest `keep` go once it is on disk.
+
+        Raises RunStoppedError where it cannot be written: what was there before is untouched.
+        """
+        target = self.folder / f"{number:08}"
+        if target.exists():
+            return
+        encoded = encode(state)
+        try:
+            with written_whole(target) as beside:
+                tree = {"tree": encoded.tree, "trajectories": encoded.trajectories}
+                (beside / TREE).write_text(json.dumps(tree), encoding="utf-8")
+                save_file(encoded.tensors, beside / TENSORS)
+                sums = {name: _sum(beside / name) for name in (TREE, TENSORS)}
+                write_json(beside / MANIFEST, {"format": FORMAT, "number": number, "sha256": sums})
+        except (ValueError, SafetensorError) as error:
+            raise RunStoppedError(
+                f"a checkpoint cannot be written: {error}; make room, or set checkpoint.every 0"
+            ) from error
+        for old in self.numbers()[: -self.keep]:
+            self._remove(old)
+
+    def numbers(self) -> list[int]:
+        """Numbers of the checkpoints, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(int(p.name) for p in self.folder.iterdir() if NAME.fullmatch(p.name))
+
+    def newest(self) -> Found | None:
+        """The newest checkpoint that is whole; none where there is none.
+
+        Raises ValueError for a checkpoint of another format.
+        """
+        passed_over: list[str] = []
+        for number in reversed(self.numbers()):
+            try:
+                return Found(number, self._read(number), tuple(passed_over))
+            except DamagedError as error:
+                passed_over.append(str(error))
+        return None
+
+    def go_on_from(self, number: int) -> None:
+        """Remove what is newer than a checkpoint, and what killed writes and removals left."""
+        for newer in (n for n in self.numbers() if n > number):
+            self._remove(newer)
+        for path in self.folder.glob(".*"):
+            shutil.rmtree(path)
+
+    def clear(self) -> None:
+        """Remove all checkpoints: the run has ended."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove(self, number: int) -> None:
+        """Away under another name first: half of a checkpoint is never there under its own."""
+        target = self.folder / f"{number:08}"
+        going = target.with_name(f".{target.name}.old")
+        target.replace(going)
+        shutil.rmtree(going)
+
+    def _read(self, number: int) -> Any:
+        folder = self.folder / f"{number:08}"
+        try:
+            manifest = read_json(folder / MANIFEST)
+        except ValueError as error:
+            raise DamagedError(str(error)) from error
+        if manifest.get("format") != FORMAT:
+            raise ValueError(
+                f"checkpoint {folder} has format {manifest.get('format')!r}, this version reads "
+                f"{FORMAT}; go on with the version that wrote it (environment.json names it)"
+            )
+        try:
+            for name, recorded in manifest["sha256"].items():
+                if _sum(folder / name) != recorded:
+                    raise DamagedError(f"{folder / name} is cut or damaged")
+            tree = json.loads((folder / TREE).read_text(encoding="utf-8"))
+            tensors = load_file(folder / TENSORS)
+            return decode(Encoded(tree["tree"], tree["trajectories"], tensors))
+        except DamagedError:
+            raise
+        except (KeyError, TypeError, AttributeError, OSError, SafetensorError) as error:
+            raise DamagedError(f"{folder} is damaged: {error!r}") from error
+        except ValueError as error:
+            raise DamagedError(f"{folder} is damaged: {error}") from error
+
+
+class DamagedError(ValueError):
+    """A checkpoint that is not whole."""
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,39 @@
+"""One process for a folder, as long as it or one that it started lives."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path, holders: str) -> Iterator[int]:
+    """Hold the folder; gives the lock's file descriptor, which processes that are started inherit.
+
+    So a process that is killed leaves the folder held until those that it left behind end.
+    Raises ValueError if somebody else holds it, naming the process and saying what `holders` are,
+    and for a folder that cannot be written.
+    """
+    import fcntl  # not there on Windows, where the other commands work
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ValueError(f"folder {folder} cannot be written: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 32).decode(errors="replace").strip()
+            raise ValueError(
+                f"{folder} is in use by {holders.format(holder)}; wait for them, end them, or "
+                "give another folder"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield descriptor
+    finally:
+        os.close(descriptor)
