@@ -9,7 +9,7 @@ import pytest
 from pretended import Made, from_weak, pretend, two_arms
 
 from rewardswap.experiments.command import HOLDERS
-from rewardswap.experiments.process import start
+from rewardswap.experiments.process import start, training
 from rewardswap.lock import locked
 
 ALL = [("grpo", 0), ("rspo", 0), ("grpo", 1), ("rspo", 1)]
@@ -75,6 +75,27 @@ def test_what_a_stopped_runner_left_is_kept_aside(tmp_path: Path) -> None:
     made.run(made.experiment.jobs(["grpo"], [0]))
     assert made.stored == [("grpo", 0)]
     assert (tmp_path / "runs" / "grpo" / "seed-0.stopped-1" / "metrics.jsonl").read_text() == "half"
+
+
+@pytest.mark.parametrize("code", ["here", "elsewhere"])
+def test_a_run_that_was_stopped_goes_on_where_its_code_is_the_same(
+    code: str, tmp_path: Path
+) -> None:
+    made = Made(tmp_path, two_arms())
+    (job,) = made.experiment.jobs(["grpo"], [0])
+    made.places.write_config(job)
+    folder = made.places.folder(job)
+    (folder / "checkpoints" / "00000004").mkdir(parents=True)
+    (folder / "environment.json").write_text(json.dumps({"commit": code}))
+    assert training(made.places.config(job), folder)[3:] == ["train", "--resume", str(folder)]
+    made.run([job])
+    assert made.stored == [("grpo", 0)]
+    kept = tmp_path / "runs" / "grpo" / "seed-0.stopped-1"
+    assert kept.exists() == (code != "here")
+    goes_on = "grpo seed 0 goes on from its checkpoint"
+    assert made.lines[0] == (
+        goes_on if code == "here" else f"what grpo seed 0 left before is kept in {kept}"
+    )
 
 
 def test_a_run_that_ended_without_its_runner_is_stored(tmp_path: Path) -> None:

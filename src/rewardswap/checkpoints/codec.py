@@ -74,6 +74,8 @@ class _Writer:
     _storages: set[int] = field(default_factory=set)
 
     def plain(self, value: Any) -> Any:
+        if isinstance(value, np.float64):
+            return float(value)
         if value is None or type(value) in (bool, int, float, str):
             return value
         if type(value) is list:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from rewardswap.comparison.files import read_document
 from rewardswap.configuration import Run
 from rewardswap.experiments.experiment import Experiment, Job
+from rewardswap.experiments.store import code_of
 from rewardswap.settings import write_run
 
 
@@ -38,8 +40,20 @@ class Places:
 
     def is_finished(self, job: Job) -> bool:
         """Whether the folder holds this very run, ended well, with its checkpoint."""
-        there = (self.folder(job) / "summary.json", self.checkpoint(job), self.config(job))
-        if not all(path.exists() for path in there):
+        there = (self.folder(job) / "summary.json", self.checkpoint(job))
+        return all(path.exists() for path in there) and self._is_given(job)
+
+    def can_go_on(self, job: Job, code: str) -> bool:
+        """Whether the folder holds this very run, stopped, with a checkpoint made by `code`."""
+        folder = self.folder(job)
+        kept = (folder / "checkpoints").is_dir() and not (folder / "summary.json").exists()
+        return (
+            kept and self._is_given(job) and code_of(read_document(folder, "environment")) == code
+        )
+
+    def _is_given(self, job: Job) -> bool:
+        """Whether the configuration beside the folder is what the job would be given now."""
+        if not self.config(job).exists():
             return False
         given = self._beside(job, ".given.toml")
         write_run(self._run(job), given)

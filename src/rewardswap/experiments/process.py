@@ -30,9 +30,9 @@ Command = Callable[[Path, Path], list[str]]
 
 
 def training(config: Path, folder: Path) -> list[str]:
-    """`rewardswap train` of this very Python."""
-    words = ["-m", "rewardswap", "train", str(config), "--output", str(folder)]
-    return [sys.executable, *words]
+    """`rewardswap train` of this very Python; a folder that is there goes on."""
+    run = [str(config), "--output"] if not folder.exists() else ["--resume"]
+    return [sys.executable, "-m", "rewardswap", "train", *run, str(folder)]
 
 
 @dataclass
@@ -64,7 +64,7 @@ def start(job: Job, places: Places, command: Command, locks: Sequence[int]) -> P
     Its environment is this process's, with one thread pool as large as the run says.
     """
     threads = {"OMP_NUM_THREADS": str(job.arm.run.threads), "PYTHONUNBUFFERED": "1"}
-    with places.log(job).open("wb") as log:
+    with places.log(job).open("ab") as log:
         child = subprocess.Popen(
             command(places.config(job), places.folder(job)),
             stdin=subprocess.DEVNULL,

@@ -148,10 +148,13 @@ class Runner:
             job = next((job for job in self._waiting if self._may_start(job)), None)
             if job is None:
                 return
-            kept = self.places.set_aside(job)
-            if kept is not None:
-                self.board.say(f"what {job.label} left before is kept in {kept}")
-            self.places.write_config(job)
+            if self.places.can_go_on(job, self.results.code):
+                self.board.say(f"{job.label} goes on from its checkpoint")
+            else:
+                kept = self.places.set_aside(job)
+                if kept is not None:
+                    self.board.say(f"what {job.label} left before is kept in {kept}")
+                self.places.write_config(job)
             self._waiting.remove(job)
             with undisturbed():
                 self.running.append(start(job, self.places, self._command, self._locks))
