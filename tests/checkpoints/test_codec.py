@@ -45,6 +45,7 @@ def made_group() -> Group:
         (1, [2.5, (None,)], "x"),
         {"a": {"tuple": 1}, "table": [1]},
         {0: "a", (1, 2): {"b": ()}},
+        Counter({"a": 2}),
     ],
     ids=repr,
 )
@@ -116,8 +117,17 @@ def test_what_is_not_known_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "tree",
-    [{}, {"a": 1, "b": 2}, {"os.system": "x"}, {"tensor": "9"}, {"array": ["integers"]}]
-    + [{"trajectory": 3}, {"task": [["id", "x"]]}, {"group": 5}, {"table": [[1]]}],
+    [
+        {},
+        {"a": 1, "b": 2},
+        {"os.system": "x"},
+        {"tensor": "9"},
+        {"array": ["integers"]},
+        {"trajectory": 3},
+        {"task": [["id", "x"]]},
+        {"group": 5},
+        {"table": [[1]]},
+    ],
     ids=str,
 )
 def test_what_is_no_state_is_refused(tree: Any) -> None:

@@ -4,6 +4,7 @@ Every container is a list, or an object of one key that names its kind; what kin
 known here and not read from a file.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -91,7 +92,8 @@ class _Writer:
         if type(value) in NAMES:
             return {NAMES[type(value)]: self._fields(value)}
         if isinstance(value, Mapping):
-            return {"table": [[self.plain(k), self.plain(v)] for k, v in value.items()]}
+            kind = "counter" if isinstance(value, Counter) else "table"
+            return {kind: [[self.plain(k), self.plain(v)] for k, v in value.items()]}
         raise TypeError(f"a {type(value).__name__} cannot be kept in a checkpoint: {value!r}")
 
     def _fields(self, value: Any) -> list[Any]:
@@ -138,8 +140,9 @@ class _Reader:
         ((kind, content),) = plain.items()
         if kind == "tuple":
             return tuple(self.value(part) for part in content)
-        if kind == "table":
-            return {self.value(key): self.value(part) for key, part in content}
+        if kind in ("table", "counter"):
+            table = {self.value(key): self.value(part) for key, part in content}
+            return Counter(table) if kind == "counter" else table
         if kind == "tensor":
             return self.encoded.tensors[content]
         if kind == "array":
