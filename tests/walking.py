@@ -15,6 +15,7 @@ from rewardswap.envs.corridor import CorridorWorld
 from rewardswap.models.loading import LanguageModel
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.environments import Environments
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.trainer import Trainer
@@ -49,7 +50,11 @@ def save_walker(
 
 
 def walking_trainer(
-    language_model: LanguageModel, *, action_tokens: int = 2, **settings: Any
+    language_model: LanguageModel,
+    *,
+    action_tokens: int = 2,
+    environments: Environments | None = None,
+    **settings: Any,
 ) -> Trainer:
     """A trainer whose agent is the model itself, served by the engine that ships."""
     engine = HuggingFaceEngine(language_model.model, language_model.end_token_ids)
@@ -67,6 +72,7 @@ def walking_trainer(
             seed=seed,
             policy_version=version,
             turn_limit=WORLD.turn_limit,
+            environments=environments,
         )
 
     return Trainer(play=walked, training_tasks=WORLD.tasks("train"), seed=0, **settings)

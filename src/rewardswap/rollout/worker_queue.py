@@ -107,7 +107,7 @@ class WorkerQueue:
             self._add("close", None)
         elif self.process is not None:
             self.counters["worker_restarts"] += 1
-            self._kill()
+            self.kill()
 
     def advance(self, now: float) -> None:
         """Start the process, ask the next thing, or end a process that is overdue."""
@@ -200,7 +200,7 @@ class WorkerQueue:
     def _restart(self, cause: str, *, late: bool = False) -> None:
         """End the process and have its episodes played again in the next."""
         request = self._asked
-        self._kill()
+        self.kill()
         self.counters["worker_restarts"] += 1
         if request and request.kind == "close":
             self.counters["failed_closes"] += 1
@@ -220,10 +220,12 @@ class WorkerQueue:
         past = [request for requests in self._past.values() for request in requests]
         self._queue = deque([*past, *waiting])
 
-    def _kill(self) -> int:
+    def kill(self) -> None:
+        """End the process at once; nothing is awaited any more."""
         self._asked = None
         process, self.process = self.process, None
-        return 0 if process is None else process.kill()
+        if process is not None:
+            process.kill()
 
 
 def _status(status: int) -> str:

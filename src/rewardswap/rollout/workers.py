@@ -126,7 +126,12 @@ def _read(line: bytes | Broken, read: Callable[[bytes], Answer]) -> Answer | Bro
 
 
 def _end(workers: Sequence[WorkerQueue]) -> None:
-    processes = [worker.process for worker in workers if worker.process is not None]
+    """End all processes, those that are busy at once."""
+    processes = []
     for worker in workers:
-        worker.process = None
+        if worker.busy:
+            worker.kill()
+        elif worker.process is not None:
+            processes.append(worker.process)
+            worker.process = None
     end_all(processes, CLOSE_SECONDS)

@@ -1,0 +1,53 @@
+"""Corridors that a worker process makes for itself: it imports this file, and so no torch."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from rewardswap.envs.base import World
+from rewardswap.envs.corridor import CorridorEnvironment, CorridorWorld
+from rewardswap.task import Task
+
+
+def ends_the_process() -> World:
+    """A recipe that its process does not survive."""
+    os._exit(9)
+
+
+def refuses() -> World:
+    """A recipe that raises."""
+    raise ValueError("no games found; get them")
+
+
+class Forgetful(CorridorWorld):
+    """Plays only what was listed, as official games are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed: set[str] = set()
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        tasks = super().tasks(split)
+        self._listed |= {task.id for task in tasks}
+        return tasks
+
+    def make(self) -> CorridorEnvironment:
+        games = {id: game for id, game in self._games.items() if id in self._listed}
+        return CorridorEnvironment(games)
+
+
+class Chatty(CorridorWorld):
+    """Prints and reads what is not its own."""
+
+    def make(self) -> CorridorEnvironment:
+        print("hello from the corridor", flush=True)
+        assert sys.stdin.read() == ""
+        return super().make()
+
+
+class WithoutTorch(CorridorWorld):
+    """Plays only where nobody imported torch."""
+
+    def make(self) -> CorridorEnvironment:
+        assert "torch" not in sys.modules
+        return super().make()
