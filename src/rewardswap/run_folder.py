@@ -63,11 +63,8 @@ class RunFolder:
             file.flush()
         return {n: (self.path / n).stat().st_size for n in GROWING if (self.path / n).is_file()}
 
-    def cut(self, sizes: Mapping[str, int]) -> int:
-        """Take what was written behind `sizes` away; how many bytes that were.
-
-        Raises ValueError, and changes nothing, where a file is shorter than it was.
-        """
+    def refuse_shorter(self, sizes: Mapping[str, int]) -> None:
+        """Raise ValueError where a file is shorter than it was."""
         there = self.sizes()
         for name, size in sizes.items():
             if there.get(name, 0) < size:
@@ -75,6 +72,10 @@ class RunFolder:
                     f"{self.path / name} has {there.get(name, 0)} bytes, its checkpoint says "
                     f"{size}: it was cut; put the whole file back, or start the run anew"
                 )
+
+    def cut(self, sizes: Mapping[str, int]) -> int:
+        """Take what was written behind `sizes` away; how many bytes that were."""
+        there = self.sizes()
         for name in there:
             os.truncate(self.path / name, sizes.get(name, 0))
         return sum(there.values()) - sum(sizes.values())

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ class Training:
         self.accounting = Accounting()
         """What is played beside training: evaluations, and rollouts for the process reward."""
         self.dense = DenseReward(run, world.turn_limit, self.start_model)
+        self.interrupts = Interrupts()
         self.warned: Counter[str] = Counter()
         """How often each kind of warning was given."""
         self.identity = {
@@ -168,13 +170,13 @@ class Training:
             loop.restore(state["loop"])
         keeper.begin(0 if self.resumed is None else self.resumed.number)
         self.resumed = None  # its tensors are not needed any more
-        with Interrupts(screen.stopping) as interrupts:
 
-            def between() -> None:
-                keeper.between()
-                self._refuse_spoiled(trainer)
-                interrupts.check()
+        def between() -> None:
+            keeper.between()
+            self._refuse_spoiled(trainer)
+            self.interrupts.check()
 
+        with self.interrupts.heard_by(screen.stopping):
             loop.run(between, keeper.stopped)
         if not trainer.agent_updates:
             raise RunStoppedError(
@@ -218,6 +220,7 @@ class Training:
                     f"{path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
                     f"{str(now)[:16]} now; bring back what was there, or start a new run"
                 )
+        self.folder.refuse_shorter(found.state["sizes"])
         return found
 
     def _bring_back(self, screen: Screen) -> Evaluation:
@@ -342,7 +345,7 @@ class Training:
         learners = make_learners(run.policy, model, self.start_model, self.algorithm)
         return Trainer(
             policy=learners.policy,
-            play=self.stage.play,
+            play=partial(self.stage.play, between_turns=self.interrupts.check),
             algorithm=self.algorithm,
             explorer_algorithm=self.explorer_algorithm,
             explorer_minibatches=run.swap.explorer_minibatches,

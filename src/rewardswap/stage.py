@@ -39,7 +39,12 @@ class Stage:
     """The worker processes that play the world; none: this one."""
 
     def play(
-        self, requests: Sequence[EpisodeRequest], seed: int, version: int, temperature: float | None
+        self,
+        requests: Sequence[EpisodeRequest],
+        seed: int,
+        version: int,
+        temperature: float | None,
+        between_turns: Callable[[], None] = lambda: None,
     ) -> Played:
         """Play episodes with the model as it is."""
         sampling = self.sampling
@@ -60,6 +65,7 @@ class Stage:
                 cut_actions=rollout.cut_actions,
                 episode_seconds=rollout.episode_seconds,
                 environments=self.environments,
+                between_turns=between_turns,
             )
 
     def close(self) -> None:

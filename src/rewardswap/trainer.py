@@ -75,6 +75,9 @@ class Trainer:
         """The fresh groups of the last update, under its rewards."""
         self.fits = 0
         """Passes of a learner over a batch that have begun."""
+        for learner in (policy, critic):
+            if learner is not None:
+                learner.most_skipped = most_skipped
         self.most_skipped = most_skipped
         self.spoiling: Batch | None = None
         """The batch of the update with which `most_skipped` optimizer steps in a row were not
@@ -168,8 +171,7 @@ class Trainer:
         if not warming_up:
             self.fits += 1
             metrics.update(fit_policy(self.policy, batch, read, share, algorithm, count))
-        learners = [self.policy] if self.critic is None else [self.policy, self.critic]
-        if max(learner.skipped_in_a_row for learner in learners) >= self.most_skipped:
+        if self.policy.spoiled or (self.critic is not None and self.critic.spoiled):
             self.spoiling = batch
         self.policy.version += 1
         self.agent_updates += phase == "learn"

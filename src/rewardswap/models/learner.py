@@ -58,6 +58,9 @@ class Learner(ABC):
         self.version = 0
         self.skipped_in_a_row = 0
         """The last optimizer steps that were skipped, one after another."""
+        self.most_skipped: int | None = None
+        """So many of them spoil the learner."""
+        self.spoiled = False
         model.eval()
         if packing:
             prove_packing(self.trunk)
@@ -108,6 +111,7 @@ class Learner(ABC):
         norm = nn.utils.clip_grad_norm_(self.masters.parameters(), self.gradient_clip)
         finite = bool(torch.isfinite(norm)) and math.isfinite(totals.get("loss", 0.0))
         self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
+        self.spoiled |= self.skipped_in_a_row == self.most_skipped
         if finite:
             self.optimizer.step()
             self.masters.write()

