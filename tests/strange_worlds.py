@@ -1,10 +1,13 @@
 """Corridors that a worker process makes for itself: it imports this file, and so no torch."""
 
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
-from rewardswap.envs.base import World
+from rewardswap.envs.base import Observation, Step, World
 from rewardswap.envs.corridor import CorridorEnvironment, CorridorWorld
 from rewardswap.task import Task
 
@@ -43,6 +46,23 @@ class Chatty(CorridorWorld):
         print("hello from the corridor", flush=True)
         assert sys.stdin.read() == ""
         return super().make()
+
+
+class Parental(CorridorWorld):
+    """Starts a process of its own, says its number, and takes no step."""
+
+    def make(self) -> CorridorEnvironment:
+        return ParentalWalk(self._games)
+
+
+class ParentalWalk(CorridorEnvironment):
+    def reset(self, task: Task) -> Observation:
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        return replace(super().reset(task), text=str(child.pid))
+
+    def step(self, action: str) -> Step:
+        time.sleep(600)
+        raise AssertionError(action)
 
 
 class WithoutTorch(CorridorWorld):

@@ -18,7 +18,7 @@ from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.host import Broken
 from rewardswap.rollout.workers import WorkerEnvironments
-from strange_worlds import Chatty, Forgetful, WithoutTorch, ends_the_process, refuses
+from strange_worlds import Chatty, Forgetful, Parental, WithoutTorch, ends_the_process, refuses
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])
@@ -158,12 +158,29 @@ def test_workers_hold_no_torch() -> None:
         assert not isinstance(environments.reset({0: TASKS[0]})[0], Broken)
 
 
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended may wait for its parent to notice."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def gone(pids: list[int], seconds: float = 20.0) -> bool:
-    """Whether all processes are gone, by and by."""
+    """Whether all processes end by themselves within a while."""
     until = time.monotonic() + seconds
-    while any(psutil.pid_exists(pid) for pid in pids) and time.monotonic() < until:
+    while any(map(lives, pids)) and time.monotonic() < until:
         time.sleep(0.05)
-    return not any(psutil.pid_exists(pid) for pid in pids)
+    return not any(map(lives, pids))
+
+
+def test_what_a_killed_worker_had_started_is_gone_too() -> None:
+    with closing(workers(1, recipe=Parental, step_seconds=0.5)) as environments:
+        begun = environments.reset({0: TASKS[0]})[0]
+        assert not isinstance(begun, Broken)
+        found = environments.step({0: "east"})[0]
+        assert found == Broken("its worker process took longer than 0.5 s in a step")
+        assert gone([int(begun.text)])
 
 
 SCRIPT = """

@@ -20,7 +20,7 @@ def checked_observation(found: object) -> Observation:
     text, key, admissible = found.text, found.state_key, found.admissible
     _check_text("text", text)
     _check_text("state_key", key)
-    if not isinstance(admissible, tuple | list):
+    if not isinstance(admissible, (tuple, list)):
         raise ValueError(f"admissible must be a tuple of texts, got {reprlib.repr(admissible)}")
     for command in admissible:
         if not isinstance(command, str):
@@ -61,13 +61,13 @@ def _check_text(name: str, value: object) -> None:
 
 
 def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {reprlib.repr(value)}")
     return bool(value)
 
 
 def _share(name: str, value: object) -> float:
-    share = float(value) if isinstance(value, float | Real) else nan
+    share = float(value) if isinstance(value, (float, Real)) else nan
     if not 0 <= share <= 1:
         raise ValueError(f"{name} must be a number in [0, 1], got {reprlib.repr(value)}")
     return share

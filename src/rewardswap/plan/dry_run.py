@@ -184,6 +184,7 @@ def _short(run: Run, output: Path) -> Run:
             slots=rollout.slots,
             cut_actions=rollout.cut_actions,
             episode_seconds=rollout.episode_seconds,
+            failure_limit=rollout.failure_limit,
         ),
         swap=swap,
         reward=replace(reward, trajectories=REWARD_TASKS * each),

@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -71,9 +73,11 @@ class WorkerProcess:
         return line
 
     def kill(self) -> int:
-        """End it at once; its exit status, that of a signal negative."""
-        self._process.kill()
-        return self._leave()
+        """End it and whatever it started at once; its exit status, that of a signal negative."""
+        with suppress(ProcessLookupError):  # all of them have ended
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._leave()
+        return self._process.wait()
 
     def end(self) -> None:
         """Close its input, upon which it ends by itself."""
@@ -85,14 +89,14 @@ class WorkerProcess:
         try:
             self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
         self._leave()
 
-    def _leave(self) -> int:
+    def _leave(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
-        return self._process.wait()
+        self._process.wait()
 
 
 def end_all(processes: Iterable[WorkerProcess], seconds: float) -> None:

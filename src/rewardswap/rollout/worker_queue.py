@@ -214,7 +214,7 @@ class WorkerQueue:
                 f"without an answer, and then it {cause} again; repair that, or raise "
                 "rollout.restarts"
             )
-        pause = self._patience.restart_seconds * 2 ** (self._in_a_row - 1)
+        pause = self._patience.restart_seconds * 2.0 ** min(self._in_a_row - 1, 30)
         self._begins = time.monotonic() + min(pause, MOST_PAUSE)
         waiting = [request for request in self._queue if request.digest is None]
         past = [request for requests in self._past.values() for request in requests]
