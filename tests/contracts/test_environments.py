@@ -8,11 +8,13 @@ import pytest
 
 from corridors import REQUESTS, TASKS, WORLD, same, walked, workers
 from rewardswap.envs.base import Observation, Step
+from rewardswap.envs.corridor import CorridorWorld
 from rewardswap.envs.faulty import Fault, FaultyWorld
 from rewardswap.rollout.environments import (
     ENVIRONMENT_COUNTERS,
     Environments,
     LocalEnvironments,
+    Places,
 )
 from rewardswap.rollout.host import Broken
 
@@ -96,3 +98,28 @@ def test_episodes_are_what_they_are_anywhere(make: Make, slots: int | None) -> N
     environments = make(faults)
     with closing(environments):
         assert same(walked(environments, slots=slots, at_once=2), expected)
+
+
+def test_numbers_are_taken_again_unless_their_environment_broke() -> None:
+    places = Places()
+    assert [places.take(episode) for episode in (7, 9)] == [0, 1]
+    places.release(7)
+    assert (places.take(3), places[3], len(places)) == (0, 0, 2)
+    places.drop(3)
+    assert (places.take(4), len(places)) == (2, 2)
+
+
+class Counted(CorridorWorld):
+    """How many environments were made."""
+
+    made = 0
+
+    def make(self) -> Any:
+        self.made += 1
+        return super().make()
+
+
+def test_as_many_environments_are_made_as_episodes_live_at_once() -> None:
+    world = Counted()
+    assert len(walked(LocalEnvironments(world), slots=2).trajectories) == len(REQUESTS)
+    assert world.made == 2

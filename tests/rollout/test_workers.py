@@ -131,6 +131,15 @@ def test_a_pause_doubles_with_each_time_in_a_row() -> None:
             environments.reset({n: TASKS[n] for n in range(3)})
 
 
+def test_restarts_with_an_answer_between_are_not_in_a_row() -> None:
+    """Three episodes end their process twice each; resets that are asked again are answered."""
+    with closing(workers(1, [Fault("dies", turn=1)], restarts=2)) as environments:
+        environments.reset({n: TASKS[n] for n in range(4)})
+        found = environments.step({n: "jump" for n in range(3)})
+        assert all(isinstance(answer, Broken) for answer in found.values())
+        assert environments.end()["worker_restarts"] == 6
+
+
 def test_splits_that_are_listed_here_are_listed_there() -> None:
     """Official ALFWorld games are known to a world only when their split was listed."""
     world = ListedWorld(CorridorWorld())
