@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rewardswap import session
+from rewardswap import outer_loop
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.adaptive_alpha import AdaptiveAlpha
@@ -278,7 +278,7 @@ def handed_over(training: Training, monkeypatch: pytest.MonkeyPatch) -> dict[str
         def __init__(self, *_: Any, **named: Any) -> None:
             given.update(named)
 
-    monkeypatch.setattr(session, "Rspo", Given)
+    monkeypatch.setattr(outer_loop, "Rspo", Given)
     training._loop(trainer_in(training), SILENT)
     return given
 

@@ -190,7 +190,12 @@ def _train(run: Run, console: Console, *, resume: bool = False) -> None:
         training.execute(Screen(console))
     except (RunStoppedError, KeyboardInterrupt) as error:
         by_hand = isinstance(error, KeyboardInterrupt)
-        said = "stopped by hand" if by_hand else one_line(error)
+        said = "; ".join(
+            [
+                "stopped by hand" if by_hand else one_line(error),
+                *map(one_line, getattr(error, "__notes__", ())),
+            ]
+        )
         path = training.folder.path
         sys.stderr.write(
             f"rewardswap: {said}; the record so far is in {path}, and "

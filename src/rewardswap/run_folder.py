@@ -1,12 +1,13 @@
 """The run folder: the record that reports read, and the only place that a run writes to."""
 
+import errno
 import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +25,8 @@ from rewardswap.types import Group, Trajectory
 RECORDED_VERSIONS = ("rewardswap", "torch", "transformers", "numpy", "tokenizers", "safetensors")
 
 TRAIN = "trajectories/train.jsonl"
+UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO}
+"""Errors of a disk that is full or may not be written."""
 GROWING = ("metrics.jsonl", TRAIN, "warnings.jsonl", "prm-refits.jsonl")
 """Files of a run that get line after line while it trains."""
 
@@ -146,19 +149,12 @@ class RunFolder:
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
         """Raises RunStoppedError where it cannot be written."""
-        try:
+        with writing(self.path / name):
             self._files[name].write(json.dumps(row) + "\n")
-        except OSError as error:
-            raise self._unwritten(name, error) from error
 
     def _flush(self, name: str) -> None:
-        try:
+        with writing(self.path / name):
             self._files[name].flush()
-        except OSError as error:
-            raise self._unwritten(name, error) from error
-
-    def _unwritten(self, name: str, error: OSError) -> RunStoppedError:
-        return RunStoppedError(f"{self.path / name} cannot be written: {error.strerror}")
 
     def write_evaluation(
         self, name: str, evaluation: Evaluation, scores: Sequence[Sequence[float] | None] | None
@@ -211,6 +207,18 @@ def trajectory_record(
         "final_observation": trajectory.final_observation,
         "process_reward": None if process_reward is None else list(process_reward),
     }
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise RunStoppedError where the system refuses to write, naming the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in UNWRITTEN:
+            raise
+        name = error.filename or path
+        raise RunStoppedError(f"{name} cannot be written: {error.strerror}") from error
 
 
 def _refuse_files(path: Path) -> None:

@@ -2,20 +2,17 @@
 
 import copy
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
-from rewardswap.accounting import Accounting
 from rewardswap.checkpoints.files import Checkpoints, Found
-from rewardswap.checkpoints.keeper import Keeper
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
@@ -23,23 +20,20 @@ from rewardswap.errors import RunStoppedError, StopAskedError
 from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
 from rewardswap.interrupts import Interrupts
 from rewardswap.learners import algorithms_of, make_learners
-from rewardswap.loops.budget import Budget
 from rewardswap.loops.hacking import Alarm
-from rewardswap.loops.hacking_watch import HackingWatch
 from rewardswap.loops.loop import Loop
-from rewardswap.loops.on_policy import OnPolicy
-from rewardswap.loops.rspo import Rspo
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
 from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
 from rewardswap.monitors import warnings_of
+from rewardswap.outer_loop import make_loop
 from rewardswap.prm.collection import collect_for_reward
 from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
-from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.planted import phrase_rate
-from rewardswap.run_folder import RunFolder
+from rewardswap.run_folder import RunFolder, writing
+from rewardswap.run_state import RunState, found_in, keeper_of
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
@@ -95,19 +89,16 @@ class Training:
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
         if policy.lora_rank is not None:
             add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
-        self._started = time.monotonic()
-        self.accounting = Accounting()
-        """What is played beside training: evaluations, and rollouts for the process reward."""
         self.dense = DenseReward(run, world.turn_limit, self.start_model)
         self.interrupts = Interrupts()
-        self.warned: Counter[str] = Counter()
-        """How often each kind of warning was given."""
-        self.identity = {
-            "panel": panel.hash,
-            "training_tasks": Panel(run.env.train_split, tuple(self.tasks)).hash,
-            "start_policy": start_sha256,
-        }
-        """What a run that goes on must find as it was."""
+        self.known = RunState(
+            {
+                "panel": panel.hash,
+                "training_tasks": Panel(run.env.train_split, tuple(self.tasks)).hash,
+                "start_policy": start_sha256,
+            },
+            self.dense,
+        )
         self.folder = RunFolder(output, resume=resume)
         self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep)
         self.resumed = self._found() if resume else None
@@ -123,13 +114,13 @@ class Training:
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
-        with closing(self.stage), closing(self.folder), closing(screen):
+        with closing(self.stage), closing(self.folder), closing(screen), writing(self.folder.path):
             before, after, trainer = self._evaluate_and_train(screen)
-            seconds = time.monotonic() - self._started
-            phases = {**self.accounting.as_dict(), **trainer.accounting.as_dict()}
+            seconds = self.known.seconds
+            phases = {**self.known.accounting.as_dict(), **trainer.accounting.as_dict()}
             summary = {
                 **summary_of(self.run, trainer, before, after, seconds),
-                "warnings": dict(self.warned),
+                "warnings": dict(self.known.warned),
                 "phases": phases,
             }
             self.folder.write("summary.json", summary)
@@ -151,9 +142,12 @@ class Training:
         try:
             before = self._start(screen) if self.resumed is None else self._bring_back(screen)
             trainer = self._trainer(screen)
-            self._train(trainer, self._loop(trainer, screen), before, screen)
-        except (Exception, StopAskedError):
-            self._save()
+            self._train(trainer, self._loop(trainer, screen), screen)
+        except (Exception, StopAskedError) as error:
+            try:
+                self._save()
+            except RunStoppedError as second:
+                error.add_note(str(second))
             raise
         self._save()
         after = self._evaluate()
@@ -161,9 +155,10 @@ class Training:
         self._record("after", after)
         return before, after, trainer
 
-    def _train(self, trainer: Trainer, loop: Loop, before: Evaluation, screen: Screen) -> None:
+    def _train(self, trainer: Trainer, loop: Loop, screen: Screen) -> None:
         """Run the loop, from its start or from the checkpoint, and keep it as it goes."""
-        keeper = self._keeper(trainer, loop, before)
+        every, known = self.run.checkpoint.every, self.known
+        keeper = keeper_of(known, trainer, loop, self.folder, self.checkpoints, every)
         if self.resumed is not None:
             state = self.resumed.state
             trainer.resume(state["trainer"], state["learners"])
@@ -192,7 +187,7 @@ class Training:
         write_run(run, folder.path / "config.toml")
         folder.write_environment()
         folder.write("remarks.json", {split: list(said) for split, said in self.remarks.items()})
-        before = self._evaluate()
+        before = self.known.before = self._evaluate()
         screen.evaluated("before", before)
         try:
             self._fit_dense_reward(screen)
@@ -203,25 +198,13 @@ class Training:
         return before
 
     def _found(self) -> Found | None:
-        """The checkpoint to go on from, none where the run had not come to one.
-
-        Raises ValueError where the run has ended, or does not find what it was begun with.
-        """
-        path = self.folder.path
-        if (path / "summary.json").exists():
-            raise ValueError(f"the run in {path} has ended: there is nothing to go on with")
-        found = self.checkpoints.newest()
-        if found is None:
-            return None
-        for name, was in found.state["identity"].items():
-            now = self.identity.get(name)
-            if now != was:
-                raise ValueError(
-                    f"{path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
-                    f"{str(now)[:16]} now; bring back what was there, or start a new run"
-                )
-        self.folder.refuse_shorter(found.state["sizes"])
-        return found
+        """The checkpoint to go on from; the folder is given up where there is a reason not to."""
+        try:
+            return found_in(self.folder, self.checkpoints, self.known.identity)
+        except ValueError:
+            self.folder.close()
+            self.stage.close()
+            raise
 
     def _bring_back(self, screen: Screen) -> Evaluation:
         """Everything that is not the trainer's or the loop's, as it was at the checkpoint."""
@@ -237,32 +220,9 @@ class Training:
             passed_over=list(self.resumed.passed_over),
         )
         screen.resumed(update, self.resumed.passed_over)
-        self.dense.restore(state["dense"])
-        self.warned.update(state["warned"])
-        self.accounting.restore(state["accounting"])
-        self._started = time.monotonic() - state["elapsed"]
-        played, failed = state["before"]
-        sampling = replace(self.stage.sampling, temperature=self.run.evaluation_temperature)
-        return Evaluation(self.stage.panel, sampling, tuple(played), tuple(failed))
-
-    def _keeper(self, trainer: Trainer, loop: Loop, before: Evaluation) -> Keeper:
-        played = (list(before.trajectories), list(before.failures))
-
-        def light() -> dict[str, Any]:
-            return {
-                "identity": self.identity,
-                "sizes": self.folder.sizes(),
-                "trainer": trainer.state(),
-                "loop": loop.state(),
-                "dense": self.dense.state(),
-                "warned": dict(self.warned),
-                "accounting": self.accounting.state(),
-                "elapsed": time.monotonic() - self._started,
-                "before": played,
-            }
-
-        every = self.run.checkpoint.every
-        return Keeper(self.checkpoints, trainer, every, light, self.folder.sync)
+        self.known.restore(state, self.stage, self.run.evaluation_temperature)
+        assert self.known.before is not None
+        return self.known.before
 
     def _refuse_spoiled(self, trainer: Trainer) -> None:
         """Raise RunStoppedError after too many optimizer steps in a row that were not finite."""
@@ -275,7 +235,7 @@ class Training:
             )
 
     def _evaluate(self) -> Evaluation:
-        self.accounting.begin()
+        self.known.accounting.begin()
         found = self.stage.evaluate(self.run.seed, self.run.evaluation_temperature)
         self._account("evaluate", found.trajectories)
         return found
@@ -290,19 +250,19 @@ class Training:
         self.folder.write_evaluation(name, evaluation, scores)
 
     def _account(self, phase: str, trajectories: Sequence[Trajectory]) -> None:
-        self.accounting.add(
+        self.known.accounting.add(
             phase,
             environment_steps=sum(len(t.turns) for t in trajectories),
             generated_tokens=sum(t.action_token_count for t in trajectories),
         )
-        self.accounting.end(phase)
+        self.known.accounting.end(phase)
 
     def _fit_dense_reward(self, screen: Screen) -> None:
         """Fit the process reward model, if there is one to fit, on rollouts of the start policy."""
         if not self.dense.to_fit:
             return
         config = self.run.reward
-        self.accounting.begin()
+        self.known.accounting.begin()
         trajectories = collect_for_reward(
             self.stage.play,
             self.tasks,
@@ -320,9 +280,9 @@ class Training:
     def _warn(self, screen: Screen, kind: str, words: str, update: float) -> None:
         """Record a warning, and show the first of its kind."""
         self.folder.add_warning(kind, words, update)
-        if not self.warned[kind]:
+        if not self.known.warned[kind]:
             screen.warn(words)
-        self.warned[kind] += 1
+        self.known.warned[kind] += 1
 
     def _trainer(self, screen: Screen) -> Trainer:
         run = self.run
@@ -361,9 +321,6 @@ class Training:
         )
 
     def _loop(self, trainer: Trainer, screen: Screen) -> Loop:
-        run, outcome, dense = self.run, OutcomeReward(), self.dense.in_force
-        budget = Budget(run.budget, run.budget_unit)
-
         def alarmed(alarm: Alarm) -> None:
             trainer.note(hacking_alarm=1.0)
             words = f"the dense reward may be hacked: {alarm.words}"
@@ -372,28 +329,7 @@ class Training:
         def refit(groups: Sequence[Group]) -> None:
             self._after_loop(groups, screen, float(trainer.agent_updates))
 
-        watch = None if dense is None else HackingWatch(dense.name, alarmed)
-        if run.loop != "rspo":
-            return OnPolicy(
-                trainer,
-                run.batch,
-                budget=budget,
-                reward=outcome if dense is None else dense,
-                before_scoring=self.dense.before_scoring,
-                watch=watch,
-            )
-        return Rspo(
-            trainer,
-            run.swap,
-            run.batch,
-            budget=budget,
-            dense=dense or outcome,
-            outcome=outcome,
-            buffer=run.swap.buffer(derived_seed(run.seed, "replay")),
-            before_scoring=self.dense.before_scoring,
-            after_loop=refit if self.dense.refitted else None,
-            watch=watch,
-        )
+        return make_loop(self.run, trainer, self.dense, alarmed=alarmed, refit=refit)
 
     def _after_loop(self, groups: Sequence[Group], screen: Screen, update: float) -> None:
         """Refit an online process reward; one that a loop cannot teach stays, and that is said."""
@@ -408,12 +344,18 @@ class Training:
             self.folder.add_refit(found.accepted, found.after.as_dict())
 
     def _save(self) -> None:
-        """The trained policy as an ordinary Hugging Face folder, and the process reward model."""
-        language_model = self.stage.language_model
+        """The trained policy as an ordinary Hugging Face folder, and the process reward model.
+
+        Raises RunStoppedError where they cannot be written.
+        """
+        path, language_model = self.folder.path, self.stage.language_model
         model = language_model.model
-        model.save_pretrained(self.folder.path / "checkpoint", state_dict=merged_state(model))
-        language_model.tokenizer.save_pretrained(self.folder.path / "checkpoint")
-        self.dense.save(self.folder.path / "process-reward")
+        try:
+            model.save_pretrained(path / "checkpoint", state_dict=merged_state(model))
+            language_model.tokenizer.save_pretrained(path / "checkpoint")
+            self.dense.save(path / "process-reward")
+        except (OSError, SafetensorError) as error:
+            raise RunStoppedError(f"the policy cannot be written to {path}: {error}") from error
 
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:

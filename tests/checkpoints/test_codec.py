@@ -81,7 +81,7 @@ def test_tensors_keep_type_shape_and_bits() -> None:
 
 def test_groups_come_back_and_a_trajectory_that_was_one_is_one_again() -> None:
     group = made_group()
-    state = {"seen": [group], "first": Collected([group], {"seconds": 0.5}, 2, Counter(task=2))}
+    state = {"seen": [group], "first": Collected([group], {"seconds": 0.5}, 2, Counter(a=2))}
     found = through_json(state)
     back = found["seen"][0]
     assert back.selected == group.selected

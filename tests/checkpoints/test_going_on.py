@@ -1,7 +1,9 @@
 """Stopping and going on from the command: Ctrl-C, steps that are not finite, refusals."""
 
+import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -186,7 +188,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, first: int, last: int) -> None:
 def test_steps_that_are_not_finite_are_skipped_counted_and_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = replace(RUN, loop="on_policy", policy=replace(RUN.policy, minibatches=2))
+    run = replace(RUN, loop="dense", policy=replace(RUN.policy, minibatches=2))
     run = replace(run, checkpoint=CheckpointConfig(every=5, most_skipped=3))
     write_run(run, tmp_path / "run.toml")
     folder = tmp_path / "run"
@@ -257,3 +259,38 @@ def test_without_checkpoints_none_is_written(tmp_path: Path) -> None:
         interrupt_at(patch, Policy, "step", 3)
         train(folder)
     assert not (folder / "checkpoints").exists()
+
+
+def test_a_full_disk_stops_the_run_and_damages_nothing(
+    whole: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file may grow beyond a megabyte, which the weights would: the system refuses, not we."""
+    folder = tmp_path / "stopped"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
+    try:
+        words = ["train", str(tmp_path / "run.toml"), "--output", str(folder)]
+        said = refused(capsys, *words, code=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "a checkpoint cannot be written" in said
+    assert "File too large" in said
+    assert "the policy cannot be written" in said
+    assert list((folder / "checkpoints").iterdir()) == []
+    assert (folder / "evaluation-before.json").is_file()
+    main(["train", "--resume", str(folder)])
+    assert record(folder) == whole
+
+
+@pytest.mark.parametrize("name", ["write", "write_evaluation", "write_environment"])
+def test_a_file_that_cannot_be_written_stops_the_run(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere")
+
+    write_run(RUN, tmp_path / "run.toml")
+    monkeypatch.setattr(RunFolder, name, full)
+    words = ["train", str(tmp_path / "run.toml"), "--output", str(tmp_path / "run")]
+    said = refused(capsys, *words, code=1)
+    assert said.startswith("rewardswap: somewhere cannot be written: No space left on device")

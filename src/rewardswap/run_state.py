@@ -1,0 +1,103 @@
+"""What a run knows beside its trainer and its loop, and how it is brought back."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rewardswap.accounting import Accounting
+from rewardswap.checkpoints.files import Checkpoints, Found
+from rewardswap.checkpoints.keeper import Keeper
+from rewardswap.dense import DenseReward
+from rewardswap.evaluation import Evaluation
+from rewardswap.loops.loop import Loop
+from rewardswap.run_folder import RunFolder
+from rewardswap.stage import Stage
+from rewardswap.trainer import Trainer
+
+
+@dataclass
+class RunState:
+    """Counts, the dense reward, and the evaluation of the start policy."""
+
+    identity: Mapping[str, str]
+    """What a run that goes on must find as it was."""
+    dense: DenseReward
+    accounting: Accounting = field(default_factory=Accounting)
+    """What is played beside training: evaluations, and rollouts for the process reward."""
+    warned: Counter[str] = field(default_factory=Counter)
+    """How often each kind of warning was given."""
+    before: Evaluation | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the run has gone on, those before it was stopped included."""
+        return time.monotonic() - self.started
+
+    def state(self) -> dict[str, Any]:
+        """All of it, ready for a checkpoint."""
+        played = self.before
+        return {
+            "identity": dict(self.identity),
+            "dense": self.dense.state(),
+            "warned": dict(self.warned),
+            "accounting": self.accounting.state(),
+            "seconds": self.seconds,
+            "before": None if played is None else [[*played.trajectories], [*played.failures]],
+        }
+
+    def restore(self, state: Mapping[str, Any], stage: Stage, temperature: float) -> None:
+        """Go on from a `state`; `temperature` is that of evaluations."""
+        self.dense.restore(state["dense"])
+        self.warned.update(state["warned"])
+        self.accounting.restore(state["accounting"])
+        self.started = time.monotonic() - state["seconds"]
+        played, failed = state["before"]
+        sampling = replace(stage.sampling, temperature=temperature)
+        self.before = Evaluation(stage.panel, sampling, tuple(played), tuple(failed))
+
+
+def found_in(
+    folder: RunFolder, checkpoints: Checkpoints, identity: Mapping[str, str]
+) -> Found | None:
+    """The checkpoint to go on from, none where the run had not come to one.
+
+    Raises ValueError where the run has ended, or does not find what it was begun with.
+    """
+    if (folder.path / "summary.json").exists():
+        raise ValueError(f"the run in {folder.path} has ended: there is nothing to go on with")
+    found = checkpoints.newest()
+    if found is None:
+        return None
+    for name, was in found.state["identity"].items():
+        now = str(identity.get(name))
+        if now != was:
+            raise ValueError(
+                f"{folder.path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
+                f"{now[:16]} now; bring back what was there, or start a new run"
+            )
+    folder.refuse_shorter(found.state["sizes"])
+    return found
+
+
+def keeper_of(
+    run: RunState,
+    trainer: Trainer,
+    loop: Loop,
+    folder: RunFolder,
+    checkpoints: Checkpoints,
+    every: int,
+) -> Keeper:
+    """Keeps everything that the run, its trainer and its loop know."""
+
+    def light() -> dict[str, Any]:
+        return {
+            **run.state(),
+            "sizes": folder.sizes(),
+            "trainer": trainer.state(),
+            "loop": loop.state(),
+        }
+
+    return Keeper(checkpoints, trainer, every, light, folder.sync)
