@@ -50,7 +50,7 @@ def claims() -> Experiment:
 
 def _start() -> Run:
     """RSPO around GRPO as in `demo`, shorter."""
-    return replace(demo(), recipe="claims", budget=UPDATES)
+    return replace(demo(), budget=UPDATES)
 
 
 def _method(method: Method) -> Run:
@@ -184,7 +184,7 @@ def _start_models() -> Iterator[Arm]:
 
 def _shop() -> Iterator[Arm]:
     """The synthetic shop."""
-    swapped = replace(webshop_demo(), recipe="claims-shop", budget=24)
+    swapped = replace(webshop_demo(), budget=24)
     yield Arm("shop-grpo", _alone(swapped, 24), THREE, block="shop")
     yield Arm("shop-rspo", swapped, THREE, baseline="shop-grpo", block="shop")
     yield Arm("shop-grpo-matched", _alone(swapped, 49), THREE, baseline="shop-grpo", block="shop")

@@ -126,8 +126,8 @@ def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> 
     lines = checked(lambda: read_results(path)) if path.is_file() else []
     done = {(line["arm"], line["seed"]) for line in lines}
     made = Table(title=f"{chosen.name}: {chosen.summary}", title_justify="left")
-    for name in ("arm", "against", "needs", "seeds done", "seeds left", "seconds a run"):
-        made.add_column(name)
+    for name in ("arm", "against", "needs", "done", "left", "seconds"):
+        made.add_column(name, overflow="fold")  # a name is to be typed into --arms
     for arm in dict.fromkeys(job.arm for job in jobs):
         seconds = expected_seconds(arm, lines, chosen)
         own = [job for job in jobs if job.arm == arm]

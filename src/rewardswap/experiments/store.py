@@ -104,6 +104,8 @@ class Results:
         )
         self.mixed = self._mixed([*self.lines, result])
         result["mixed"] = list(self.mixed)
+        words = f"{self._experiment.name} --arms {job.arm.name} --seeds {job.seed}"
+        result["command"] = f"rewardswap experiment {words}"
         if self.done(job) is None:
             append_result(self.path, result)
             self.lines.append(result)
