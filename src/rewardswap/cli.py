@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 # Threads that wait must sleep: where another program runs too, spinning ones cost a factor of ten.
@@ -12,6 +13,7 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 from rich.console import Console
 
+from rewardswap.checks import plain_text
 from rewardswap.comparison.command import report
 from rewardswap.configuration import Run
 from rewardswap.data import data
@@ -38,7 +40,10 @@ from rewardswap.settings import named_method, read_run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; mistakes of the caller are one line and exit code 2, Ctrl-C's is 130."""
+    """Run the command; mistakes of the caller are one line and exit code 2.
+
+    What the system refuses (a file, a full disk) is one line and exit code 1; Ctrl-C's is 130.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
@@ -48,10 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = COMMANDS.get(words[0])
         if command is None:
             raise UsageError(unknown("command", words[0], COMMANDS))
+        for word in words:
+            checked(partial(plain_text, "the word", word))
         command(words[1:], console)
     except UsageError as error:
         sys.stderr.write(f"rewardswap: {one_line(error)}\n")
         raise SystemExit(2) from None
+    except OSError as error:  # a path, a file or a stream that the system refuses
+        where = "" if error.filename is None else f"{error.filename}: "
+        sys.stderr.write(f"rewardswap: {one_line(f'{where}{error.strerror or error}')}\n")
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         sys.stderr.write("rewardswap: stopped by hand\n")
         raise SystemExit(130) from None

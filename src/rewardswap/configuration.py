@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rewardswap.algorithm import Algorithm
 from rewardswap.checkpoints.config import CheckpointConfig
-from rewardswap.checks import LEAST_TEMPERATURE, at_least, positive
+from rewardswap.checks import LEAST_TEMPERATURE, at_least, folder_name, positive
 from rewardswap.env_config import model_of
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
@@ -156,6 +156,8 @@ class Run:
 
     def __post_init__(self) -> None:
         _finite(self)
+        if self.recipe:
+            folder_name("recipe", self.recipe)
         at_least(1, threads=self.threads, budget=self.budget)
         at_least(0, seed=self.seed)
         if self.seed >= 2**63:

@@ -18,6 +18,9 @@ from rewardswap.names import dotted, unknown
 
 Settings = TypeVar("Settings")
 
+LONGEST_LINE = 1000
+"""Most characters of an error that are shown."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -42,9 +45,17 @@ def leading(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def one_line(said: object) -> str:
-    """What an error or a text says, in one line without characters that steer a terminal."""
+    """What an error or a text says, in one line without characters that steer a terminal.
+
+    Of more than 1,000 characters the middle is left out, with how many these were (ours).
+    """
     line = " ".join(str(said).split())
-    return "".join(c for c in line if c.isprintable())
+    line = "".join(c for c in line if c.isprintable())
+    if len(line) <= LONGEST_LINE:
+        return line
+    half = LONGEST_LINE // 2
+    left_out = f" [... {len(line) - 2 * half} characters ...] "
+    return line[:half] + left_out + line[-half:]
 
 
 def checked(build: Callable[[], Settings]) -> Settings:

@@ -20,6 +20,7 @@ from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation
 from rewardswap.lock import LOCK, locked
 from rewardswap.models.batching import Batch
+from rewardswap.redaction import without_secrets
 from rewardswap.types import Group, Trajectory
 
 RECORDED_VERSIONS = ("rewardswap", "torch", "transformers", "numpy", "tokenizers", "safetensors")
@@ -89,7 +90,7 @@ class RunFolder:
             "environment.json",
             {
                 **_made_where(),
-                "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+                "command": without_secrets([Path(sys.argv[0]).name, *sys.argv[1:]]),
                 "started": datetime.now(UTC).isoformat(timespec="seconds"),
             },
         )

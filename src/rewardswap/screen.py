@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -14,6 +15,7 @@ from rewardswap.methods import method_name
 from rewardswap.models.learner import Metrics
 from rewardswap.report.series import dense_reward_key
 from rewardswap.rewards.quality import ProcessRewardQuality
+from rewardswap.shown import cell, visible_text
 from rewardswap.statistics import Interval
 from rewardswap.types import Trajectory
 
@@ -54,7 +56,7 @@ class Screen:
         self._total = run.budget
         unit = run.budget_unit.replace("_", " ")
         plan = f"{method_name(run.method)} in loop {run.loop}, {run.budget} {unit}, seed {run.seed}"
-        self._say(f"[bold]{run.recipe}[/]: {plan}")
+        self._say(f"[bold]{escape(run.recipe)}[/]: {plan}")
         self._say(
             f"{training_tasks} tasks to learn from, {len(panel.tasks)} held out "
             f"({panel.split}, panel {panel.hash}); record in {folder}"
@@ -83,7 +85,7 @@ class Screen:
         """Say how good the process reward model is, beside the length-only baseline."""
         self.console.print(quality.table())
         if quality.warning:
-            self._say(f"[yellow]warning:[/] {quality.warning}")
+            self._say(f"[yellow]warning:[/] {escape(quality.warning)}")
 
     def evaluated(self, when: str, evaluation: Evaluation) -> None:
         """Print the table of success per kind of task."""
@@ -105,7 +107,7 @@ class Screen:
 
     def warn(self, words: str) -> None:
         """Say what the numbers warn of."""
-        self._say(f"[yellow]warning:[/] {words}")
+        self._say(f"[yellow]warning:[/] {escape(visible_text(words))}")
 
     def finish(self, before: Evaluation, after: Evaluation, seconds: float, report: Path) -> None:
         """The result in one line, and the path of the report last."""
@@ -169,13 +171,13 @@ def print_evaluation(console: Console, title: str, evaluation: Evaluation) -> No
     """The table, and what makes its numbers say little."""
     console.print(evaluation_table(title, evaluation))
     for warning in evaluation.warnings:
-        console.print(f"[yellow]warning:[/] {warning}", highlight=False)
+        console.print(f"[yellow]warning:[/] {escape(visible_text(warning))}", highlight=False)
 
 
 def print_remarks(console: Console, remarks: Iterable[str]) -> None:
     """What a reader of results must know, each sentence once."""
     for remark in dict.fromkeys(remarks):
-        console.print(remark, highlight=False, markup=False)
+        console.print(visible_text(remark), highlight=False, markup=False)
 
 
 def evaluation_table(title: str, evaluation: Evaluation) -> Table:
@@ -184,8 +186,8 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
     Intervals are Wilson's over tasks, the one per origin is Student's t over origins.
     """
     scored, origins, panel = evaluation.is_scored, evaluation.origins, evaluation.panel
-    table = Table(title=title, title_justify="left", caption_justify="left")
-    table.caption = (
+    table = Table(title=escape(visible_text(title)), title_justify="left", caption_justify="left")
+    caption = (
         f"split {panel.split}, panel {panel.hash}, {evaluation.sampling.text}, "
         "95 % Wilson intervals"
     )
@@ -197,13 +199,14 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
         cells = [str(tally.tasks), f"{tally.success:.1%}", _range(tally.interval)]
         cells += [f"{tally.task_score:.3f}"] if scored else []
         cells += [f"{tally.mean_turns:.1f}", f"{tally.invalid_action_rate:.1%}"]
-        table.add_row(name, *cells, style="bold" if name == "all" else "")
+        table.add_row(cell(name), *cells, style="bold" if name == "all" else "")
     if origins is not None:
         cells = [f"{origins.success:.1%}", _range(origins.interval)]
         table.add_row(f"per {panel.origin} ({origins.origins})", "", *cells)
-        table.caption += (
+        caption += (
             f"; per {panel.origin}: every {panel.origin} counts the same, Student's t interval"
         )
+    table.caption = escape(visible_text(caption))
     return table
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli_w
 
+from rewardswap.checks import plain_text
 from rewardswap.configuration import Run
 from rewardswap.env_config import ENVIRONMENTS, environment_name
 from rewardswap.env_config.base import EnvironmentConfig
@@ -42,7 +43,7 @@ def read_run(path: Path) -> Run:
     """
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from error
     loop = str(settings.get("loop", "rspo"))
     for section in IDLE_SECTIONS.get(loop, ()):
@@ -103,13 +104,22 @@ def _value(hint: Any, raw: Any, where: str) -> Any:
         inner = arguments[:1] * len(raw) if arguments[-1] is Ellipsis else arguments
         if len(inner) == len(raw):
             return tuple(_value(i, r, where) for i, r in zip(inner, raw, strict=True))
+    if isinstance(raw, str):
+        plain_text(where, raw)
     if hint is Path and isinstance(raw, str):
         return Path(raw)
     if hint is float and type(raw) is int:
-        return float(raw)
+        return _float(raw, where)
     if not isinstance(hint, type) or type(raw) is not hint:
         raise ValueError(f"{where} must be of type {getattr(hint, '__name__', hint)}, got {raw!r}")
     return raw
+
+
+def _float(raw: int, where: str) -> float:
+    try:
+        return float(raw)
+    except OverflowError as error:
+        raise ValueError(f"{where} must be below 1e308, got a longer whole number") from error
 
 
 def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:

@@ -65,7 +65,11 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ValueError(f"there is no {path.name} in {path.parent}") from error
-    except (OSError, ValueError) as error:  # bytes that are no UTF-8, text that is no JSON
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+    ) as error:  # bytes that are no UTF-8, text that is no JSON
         raise ValueError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds no table of names")

@@ -145,7 +145,7 @@ def test_a_number_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
         (json.dumps({k: v for k, v in made("base", 0).items() if k != "panel"}), "lacks panel"),
         (json.dumps({**made("base", 0), "arm": 3}), "has no usable arm; run its seed again"),
         (json.dumps({**made("base", 0), "after": None}), "has no usable after"),
-        (json.dumps({**made("base", 0), "curve": 3, "seed": "1"}), "has no usable seed, curve"),
+        (json.dumps({**made("base", 0), "curve": 3, "seed": "1"}), "has no usable seed"),
         (json.dumps({**made("base", 0), "counters": {}}), r"has no usable counters\.agent_updates"),
         ("", "is cut or not JSON"),
     ],

@@ -6,39 +6,60 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rewardswap.report.shape import ANY, Each, misfit
+
 Json = dict[str, Any]
+
+
+TABLE = Each(ANY)
+CONFIG = {
+    "recipe": str,
+    "budget": float,
+    "budget_unit": str,
+    "method": {"name": str},
+    "env": {"name": str},
+}
 
 
 def read_config(folder: Path) -> Json:
     """The settings of config.toml."""
     path = folder / "config.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        config = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}; give a run folder") from error
+    return _fitting(config, CONFIG, str(path))
 
 
-def read_document(folder: Path, name: str) -> Json:
-    """A JSON file, by its name without ending."""
+def read_document(folder: Path, name: str, shape: Any = TABLE) -> Json:
+    """A JSON file of this shape, by its name without ending."""
     path = folder / f"{name}.json"
     if not path.is_file():
         raise ValueError(f"{path} is missing: the run did not finish; run it again")
     try:
-        document: Json = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is cut or not JSON ({error}); run it again") from error
-    return document
+    return _fitting(document, shape, str(path))
 
 
-def read_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of lines."""
+def read_lines(path: Path, shape: Any = TABLE) -> Iterator[Json]:
+    """The objects of a file of lines, all of this shape."""
     if not path.is_file():
         raise ValueError(f"{path} is missing; run it again")
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for count, line in enumerate(file, 1):
             try:
-                yield json.loads(line)
-            except ValueError as error:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
                 raise ValueError(
                     f"{path}, line {count} is cut or not JSON ({error}); run it again"
                 ) from error
+            yield _fitting(row, shape, f"{path}, line {count}")
+
+
+def _fitting(content: Any, shape: Any, where: str) -> Json:
+    strange = misfit(content, shape)
+    if strange is not None:
+        raise ValueError(f"{where} has no usable {strange}; run it again")
+    return dict(content)

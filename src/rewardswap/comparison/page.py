@@ -17,6 +17,8 @@ from rewardswap.comparison.tables import Table, count
 from rewardswap.report.page import visible
 
 TITLE = "Comparison of runs"
+FORMULA = ("=", "+", "-", "@", "\t")
+"""Beginnings of a text that a spreadsheet would compute; a quote in front keeps it a text."""
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
@@ -53,7 +55,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """The raw rows, numbers to six digits, nothing where a value is unknown."""
+    """The raw rows, numbers to six digits, nothing where a value is unknown, no formulas."""
     text = StringIO()
     if table.rows:
         writer = csv.DictWriter(text, table.rows[0].keys(), lineterminator="\n")
@@ -63,12 +65,15 @@ def as_csv(table: Table) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        seen = str(visible(value))
+        return f"'{seen}" if seen.startswith(FORMULA) else seen
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def as_markdown(comparison: Comparison, tables: list[Table], plots: list[Plot]) -> str:
     """The report for a repository: tables, and plots as links to their files."""
-    parts = [f"# {TITLE}", summary(comparison) + "."]
+    parts = [f"# {TITLE}", _escaped(summary(comparison)) + "."]
     parts += [f"- {_escaped(note)}" for note in comparison.notes]
     parts += [f"![{plot.title}]({plot.name}.png)" for plot in plots]
     for table in tables:

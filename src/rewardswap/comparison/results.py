@@ -14,6 +14,7 @@ from rewardswap.comparison.compared import APART, settings_changed
 from rewardswap.comparison.files import read_config, read_document, read_lines
 from rewardswap.configuration import Run
 from rewardswap.evaluation import Panel
+from rewardswap.report.shape import ANY, Each, Maybe, misfit
 from rewardswap.settings import as_toml
 from rewardswap.types import Task
 
@@ -38,12 +39,6 @@ MEASURES = (
 )
 KEYS = frozenset((*IDENTITY, *MADE_BY, *MEASURES))
 """What every result has."""
-KINDS: Mapping[str, type] = {
-    "arm": str,
-    "seed": int,
-    **{name: dict for name in MEASURES if name not in ("temperature", "process_reward")},
-}
-"""What it is made of; a person may have changed a file."""
 COUNTERS = (
     "agent_updates",
     "all_updates",
@@ -54,6 +49,41 @@ COUNTERS = (
     "failed_episodes",
 )
 MEASURED = ("success", "task_score", "mean_turns", "invalid_action_rate")
+FAMILIES = Each({"tasks": float, "success": float})
+EVALUATION = {
+    **{name: Maybe(float) if name == "task_score" else float for name in MEASURED},
+    "families": FAMILIES,
+}
+QUALITIES = ("auc_total", "auc_within_task", "auc_length_only", "auc_at_fixed_turns", "brier")
+QUALITY = {**{name: Maybe(float) for name in QUALITIES}, "warning": Maybe(str)}
+PANEL = {"split": str, "hash": str, "tasks": int}
+SOURCE = {"commit": Maybe(str), "versions": Each(ANY), "machine": Each(ANY), "command": str}
+SHAPE = {
+    "experiment": str,
+    "arm": str,
+    "baseline": Maybe(str),
+    "seed": int,
+    **SOURCE,
+    "settings": str,
+    "settings_changed": Each(ANY),
+    "mixed": [str],
+    "panel": PANEL,
+    "temperature": float,
+    "budget": {"amount": float, "unit": str},
+    "counters": dict.fromkeys(COUNTERS, float),
+    "phases": Each(Each(float)),
+    "before": EVALUATION,
+    "after": EVALUATION,
+    "tasks": Each(str),
+    "process_reward": Maybe(QUALITY),
+    "warnings": Each({"count": float, "first_update": float, "words": str}),
+    "curve": Each(Each([Maybe(float)])),
+}
+"""What a result is made of; a person may have changed a file."""
+SUMMARY = {"seed": int, **dict.fromkeys(COUNTERS, float), "phases?": Each(Each(float))}
+RECORDED = {**EVALUATION, "panel": PANEL, "temperature": float}
+WARNING = {"kind": str, "update": float, "words": str}
+EPISODE = {"task": str, "family": str, "success": bool}
 
 
 def settings_digest(run: Run) -> str:
@@ -86,12 +116,10 @@ def result_of(
     Raises ValueError naming the file that is missing or unreadable.
     """
     config = read_config(run_folder)
-    environment, summary = (
-        read_document(run_folder, "environment"),
-        read_document(run_folder, "summary"),
-    )
+    environment = read_document(run_folder, "environment", SOURCE)
+    summary = read_document(run_folder, "summary", SUMMARY)
     before, after = (
-        read_document(run_folder, f"evaluation-{when}") for when in ("before", "after")
+        read_document(run_folder, f"evaluation-{when}", RECORDED) for when in ("before", "after")
     )
     panel = after["panel"]
     return {
@@ -113,7 +141,7 @@ def result_of(
         "tasks": _task_bits(run_folder, panel),
         "process_reward": _process_reward(run_folder),
         "warnings": _warnings(run_folder),
-        "curve": curves(read_lines(run_folder / "metrics.jsonl")),
+        "curve": curves(read_lines(run_folder / "metrics.jsonl", {"phase": str})),
         "mixed": list(mixed),
     }
 
@@ -150,7 +178,7 @@ def read_results(path: Path) -> list[Json]:
 def _checked(line: str, where: str) -> Json:
     try:
         result = json.loads(line, parse_constant=_no_number)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{where} is cut or not JSON ({error}); move the line aside and run its seed again"
         ) from error
@@ -164,11 +192,14 @@ def _checked(line: str, where: str) -> Json:
     lacking = sorted(KEYS - result.keys())
     if lacking:
         raise ValueError(f"{where} lacks {', '.join(lacking)}; run its seed again")
-    strange = [name for name, kind in KINDS.items() if not isinstance(result[name], kind)]
-    if not strange:
-        strange = [f"counters.{name}" for name in COUNTERS if name not in result["counters"]]
-    if strange:
-        raise ValueError(f"{where} has no usable {', '.join(strange)}; run its seed again")
+    return usable(result, where)
+
+
+def usable(result: Json, where: str) -> Json:
+    """The same result; raises ValueError naming the first part that is none of a result's."""
+    strange = misfit(result, SHAPE)
+    if strange is not None:
+        raise ValueError(f"{where} has no usable {strange}; run its seed again")
     return result
 
 
@@ -188,16 +219,15 @@ def _process_reward(folder: Path) -> Json | None:
     """How good the process reward model is that the run fitted; none where it fitted none."""
     if not (folder / "prm.json").is_file():
         return None
-    quality = read_document(folder, "prm")
-    names = ("auc_total", "auc_within_task", "auc_length_only", "auc_at_fixed_turns", "brier")
-    return {**{name: rounded(quality[name]) for name in names}, "warning": quality["warning"]}
+    quality = read_document(folder, "prm", {**dict.fromkeys(QUALITIES, ANY), "warning": Maybe(str)})
+    return {**{name: rounded(quality[name]) for name in QUALITIES}, "warning": quality["warning"]}
 
 
 def _warnings(folder: Path) -> Json:
     """By kind: how often, first at which update of the agent, and the first's words."""
     found: Json = {}
     path = folder / "warnings.jsonl"
-    for row in read_lines(path) if path.is_file() else ():
+    for row in read_lines(path, WARNING) if path.is_file() else ():
         start = {"count": 0, "first_update": rounded(row["update"]), "words": row["words"]}
         found.setdefault(row["kind"], start)["count"] += 1
     return found
@@ -209,9 +239,10 @@ def _task_bits(folder: Path, panel: Mapping[str, Any]) -> dict[str, str]:
     Episodes that failed have no trajectory; their places are known from the evaluation before
     training. Where that lacks some too the places are unknown, and there are no bits.
     """
-    won = {row["task"]: row["success"] for row in read_lines(folder / "trajectories/after.jsonl")}
+    after = read_lines(folder / "trajectories/after.jsonl", EPISODE)
+    won = {row["task"]: row["success"] for row in after}
     for name in ("after", "before"):
-        rows = read_lines(folder / f"trajectories/{name}.jsonl")
+        rows = read_lines(folder / f"trajectories/{name}.jsonl", EPISODE)
         tasks = tuple(Task(row["task"], row["family"]) for row in rows)
         if tasks and Panel(panel["split"], tasks).hash == panel["hash"]:
             return _bits(tasks, won)

@@ -1,10 +1,10 @@
 """Where results come from: files of lines, folders of experiments, run folders."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from rewardswap.comparison.results import Json, read_results, result_of
+from rewardswap.comparison.files import read_config
+from rewardswap.comparison.results import Json, read_results, result_of, usable
 
 RESULTS = "results.jsonl"
 """Name of the file of results in an experiment's folder."""
@@ -34,11 +34,11 @@ def _of(path: Path) -> list[Json]:
             "training run wrote"
         )
     result = result_of(path, experiment="", arm="", baseline=None)
-    return [{**result, "arm": arm_name(path, result)}]
+    return [usable({**result, "arm": arm_name(path, result)}, str(path))]
 
 
 def arm_name(path: Path, result: Json) -> str:
     """Name of a run folder's arm: its recipe and the settings that differ from it."""
-    recipe = tomllib.loads((path / "config.toml").read_text(encoding="utf-8"))["recipe"]
+    recipe = read_config(path)["recipe"]
     changed = (f"{key}={value}" for key, value in sorted(result["settings_changed"].items()))
     return " ".join([recipe, *changed])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rewardswap.checks import at_least, positive
@@ -23,6 +24,7 @@ from rewardswap.lock import locked
 from rewardswap.names import unknown
 from rewardswap.options import checked, parse
 from rewardswap.plan.settings import split_words
+from rewardswap.shown import visible_text
 
 USAGE = """\
 usage: rewardswap experiment NAME [--arms A B ...] [--seeds 0 1 ...] [--jobs 2] [--hours H]
@@ -125,7 +127,8 @@ def _results_folder(chosen: Experiment, settings: ExperimentSettings) -> Path:
 def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> None:
     lines = checked(lambda: read_results(path)) if path.is_file() else []
     done = {(line["arm"], line["seed"]) for line in lines}
-    made = Table(title=f"{chosen.name}: {chosen.summary}", title_justify="left")
+    title = escape(visible_text(f"{chosen.name}: {chosen.summary}"))
+    made = Table(title=title, title_justify="left")
     for name in ("arm", "against", "needs", "done", "left", "seconds"):
         made.add_column(name, overflow="fold")  # a name is to be typed into --arms
     for arm in dict.fromkeys(job.arm for job in jobs):

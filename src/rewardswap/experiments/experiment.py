@@ -1,15 +1,12 @@
 """An experiment as a frozen value: its arms, their seeds, and the order in which they run."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rewardswap.checks import folder_name
 from rewardswap.configuration import Run
 from rewardswap.names import named
-
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-"""Names that are names of folders everywhere."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Arm:
     second, so that a block that is cut off compares all of its arms."""
 
     def __post_init__(self) -> None:
-        _refuse_name("arm", self.name)
+        folder_name("arm", self.name)
         where = f"arm {self.name!r}"
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise ValueError(f"{where} needs seeds of 0 or more, each once, got {list(self.seeds)}")
@@ -88,7 +85,7 @@ class Experiment:
     arms: tuple[Arm, ...]
 
     def __post_init__(self) -> None:
-        _refuse_name("experiment", self.name)
+        folder_name("experiment", self.name)
         names = [arm.name for arm in self.arms]
         for arm in self.arms:
             where = f"arm {arm.name!r} of experiment {self.name!r}"
@@ -137,11 +134,3 @@ class Experiment:
             for turn in range(max(len(own) for _, own in beside)):
                 ordered += [Job(arm, own[turn]) for arm, own in beside if turn < len(own)]
         return ordered
-
-
-def _refuse_name(what: str, name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            f"{what} {name!r} cannot name a folder everywhere; take small letters, digits, '.', "
-            "'_' and '-', with a letter or digit first"
-        )

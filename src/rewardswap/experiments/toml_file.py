@@ -29,7 +29,7 @@ def read_experiment(path: Path) -> Experiment:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read as an experiment: {error}") from error
     for key in content:
         if key not in OWN:

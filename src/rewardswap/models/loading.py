@@ -21,6 +21,13 @@ DEFAULT_ACTION_TOKENS = 512
 """verl-agent's cap on one response, in tokens."""
 
 
+TRUSTED: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""What every reader of a model folder is told: no network, and no code of the folder is run."""
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+"""Endings of files of weights that can run code when they are read."""
+
+
 @dataclass(frozen=True)
 class LanguageModel:
     """A model that can chat: weights in float32, tokenizer with a chat template, end tokens."""
@@ -66,10 +73,34 @@ def fetched_folder(name: str) -> Path:
     return user_data_path("rewardswap", appauthor=False) / "models" / name
 
 
+def reason_of(error: Exception) -> str:
+    """Why a model folder cannot be read, in one line, with a way out that is there."""
+    said = str(error).strip() or repr(error)
+    if "trust_remote_code" in said:
+        return (
+            "it needs code of its own (`auto_map`), which is never run; give a model of a kind "
+            "that transformers has itself"
+        )
+    return said.splitlines()[0]
+
+
+def _refuse_pickle(folder: Path) -> None:
+    """Raise ValueError where the weights are there as pickle only."""
+    if any(folder.glob("*.safetensors")):
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix in PICKLES:
+            raise ValueError(
+                f"{path.name} is a pickle, which can run code when it is read; convert it to "
+                "safetensors, by model.save_pretrained where you trust the file"
+            )
+
+
 def read_weights(folder: Path) -> Any:
     """The causal LM of a folder, float32; raises ValueError where its file lacks weights."""
+    _refuse_pickle(folder)
     model, found = AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+        folder, **TRUSTED, use_safetensors=True, dtype=torch.float32, output_loading_info=True
     )
     missing = sorted(found["missing_keys"])
     if missing:
@@ -117,11 +148,10 @@ def load_language_model(
         )
     disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **TRUSTED)
         model: Any = read(folder)
     except Exception as error:  # files that are broken raise whatever their readers do
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise ValueError(f"model folder {folder} cannot be loaded: {reason}") from error
+        raise ValueError(f"model folder {folder} cannot be loaded: {reason_of(error)}") from error
     _refuse_unknown_tokens(model, tokenizer, folder)
     if chat_template is not None:
         tokenizer.chat_template = read_template(chat_template)

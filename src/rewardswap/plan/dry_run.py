@@ -17,7 +17,7 @@ from rich.table import Table
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
 from rewardswap.configuration import Run
-from rewardswap.models.loading import load_language_model
+from rewardswap.models.loading import TRUSTED, load_language_model
 from rewardswap.plan.settings import DryRunSettings
 from rewardswap.plan.speech import spoken
 from rewardswap.plan.tables import size_of
@@ -119,7 +119,7 @@ def random_weights(folder: Path, *, layers: int | None, seed: int) -> Any:
 
     Raises ValueError for more layers than the folder's.
     """
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    config = AutoConfig.from_pretrained(folder, **TRUSTED)
     inner = config.get_text_config()
     if layers is not None:
         if layers > inner.num_hidden_layers:

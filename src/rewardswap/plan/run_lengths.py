@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from rewardswap.configuration import Run
 from rewardswap.envs.base import World
-from rewardswap.models.loading import end_token_ids, model_folder, read_template
+from rewardswap.models.loading import TRUSTED, end_token_ids, model_folder, read_template, reason_of
 from rewardswap.plan.lengths import Lengths, assumed, counted, wander
 from rewardswap.plan.shapes import Blueprint
 from rewardswap.plan.speech import spoken, thinks_in
@@ -80,9 +80,9 @@ def _tokenizer(blueprint: Blueprint, chat_template: Path | None) -> PreTrainedTo
         return None
     folder = model_folder(blueprint.name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
+        tokenizer = AutoTokenizer.from_pretrained(folder, **TRUSTED)
+    except Exception as error:  # files that are broken raise whatever their readers do
+        reason = reason_of(error)
         raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error
     if template is not None:
         tokenizer.chat_template = template

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
-from rewardswap.models.loading import DEFAULT_ACTION_TOKENS, model_folder
+from rewardswap.models.loading import DEFAULT_ACTION_TOKENS, TRUSTED, model_folder, reason_of
 
 _QWEN = {"vocab_size": 151936, "tie_word_embeddings": True, "max_position_embeddings": 32768}
 _QWEN3 = {**_QWEN, "max_position_embeddings": 40960, "head_dim": 128, "num_key_value_heads": 8}
@@ -141,12 +141,12 @@ def read_blueprint(name: str) -> Blueprint:
     folder = model_folder(name)
     if (folder / "config.json").is_file():
         try:
-            config = AutoConfig.from_pretrained(folder, local_files_only=True)
+            config = AutoConfig.from_pretrained(folder, **TRUSTED)
             generation = GenerationConfig.from_model_config(config)
             if (folder / "generation_config.json").is_file():
                 generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # files that are broken raise whatever their readers do
-            reason = (str(error).strip() or repr(error)).splitlines()[0]
+            reason = reason_of(error)
             raise ValueError(f"the configuration in {folder} cannot be read: {reason}") from error
         return Blueprint(name, "folder", config, generation)
     known = {key.lower(): settings for key, settings in PUBLISHED.items()}

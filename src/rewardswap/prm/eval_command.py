@@ -1,9 +1,8 @@
 """The command `rewardswap prm eval`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
@@ -13,7 +12,7 @@ from rewardswap.options import UsageError, checked, leading, parse
 from rewardswap.prm.judging import Judged, judge_rewards, rewards_of
 from rewardswap.prm.loading import seen_tasks
 from rewardswap.prm.reading import model_for
-from rewardswap.prm.store import Collection, read_collection
+from rewardswap.prm.store import Collection, read_collection, turn_limit_of
 from rewardswap.prm.words import cache_of, say_cache
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.cache import FeatureCache
@@ -86,13 +85,13 @@ def _judged(
     model: Path | None, collection: Collection, config: Judging, cache: FeatureCache | None
 ) -> Judged:
     if model is None:
-        source = _rule(config.reward or "", collection.manifest)
+        source = _rule(config.reward or "", collection)
         return judge_rewards(rewards_of(source), collection.trajectories, frozenset())
     reader = model_for(collection, model, config.policy, config.device, cache)
     return judge_rewards(rewards_of(reader), collection.trajectories, seen_tasks(model))
 
 
-def _rule(name: str, manifest: Mapping[str, Any]) -> RewardSource:
+def _rule(name: str, collection: Collection) -> RewardSource:
     if name == LEARNED:
         raise ValueError("--reward learned is a process reward model: give its folder as MODEL")
-    return RewardConfig(dense=name).source(int(manifest["environment"]["turn_limit"]), seed=0)
+    return RewardConfig(dense=name).source(turn_limit_of(collection), seed=0)

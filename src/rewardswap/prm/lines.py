@@ -34,7 +34,7 @@ def read_line(line: str) -> tuple[Trajectory, int]:
         if check != _check(record):
             raise ValueError("its checksum is another")
         return _trajectory(record["trajectory"]), int(record["share"])
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"it is no trajectory ({error!r})") from error
 
 

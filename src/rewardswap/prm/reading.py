@@ -8,7 +8,7 @@ from torch import nn
 from rewardswap.models.loading import load_language_model
 from rewardswap.prm.loading import origin_of
 from rewardswap.prm.manifest import tokenizer_hash
-from rewardswap.prm.store import Collection
+from rewardswap.prm.store import Collection, first_policy
 from rewardswap.rewards.backbone import POLICY
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.features import fingerprint, frozen_copy
@@ -29,15 +29,15 @@ def policy_for(
         if policy is not None:
             raise ValueError(f"policy does nothing with backbone {backbone!r}, which reads text")
         return nn.Linear(1, 1, device=torch.device(device)), backbone
-    first = collection.manifest["policies"][0]
-    name = policy or first["model"]
+    first, weights = first_policy(collection)
+    name = policy or first
     language_model = load_language_model(name, device)
     if tokenizer_hash(language_model.tokenizer) != collection.manifest["tokenizer_sha256"]:
         raise ValueError(
             f"model {name!r} has another tokenizer than the policies of the collection and cannot "
             "read their tokens; give --policy one that has theirs, or fit with --model.backbone"
         )
-    if policy is None and fingerprint(language_model.model) != first["weights_sha256"]:
+    if policy is None and fingerprint(language_model.model) != weights:
         raise ValueError(
             f"model {name!r} has other weights than when it collected; give --policy the model "
             "whose trunk shall read turns"

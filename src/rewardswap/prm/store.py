@@ -86,6 +86,24 @@ def _read(path: Path, number: int, line: bytes) -> tuple[Trajectory, int]:
         raise ValueError(f"line {number} of {path} is cut or damaged: {error}") from error
 
 
+def turn_limit_of(collection: Collection) -> int:
+    """The turn cap of the collection's environment, in turns; ValueError where it says none."""
+    environment = collection.manifest["environment"]
+    limit = environment.get("turn_limit") if isinstance(environment, Mapping) else None
+    if type(limit) is not int or limit < 1:
+        raise ValueError(f"{MANIFEST} of the collection has no environment.turn_limit, in turns")
+    return limit
+
+
+def first_policy(collection: Collection) -> tuple[str, object]:
+    """Name and sha256 of the weights of the first policy; ValueError where it says none."""
+    policies = collection.manifest["policies"]
+    first = policies[0] if isinstance(policies, list) and policies else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("model"), str):
+        raise ValueError(f"{MANIFEST} of the collection names no policy; collect anew")
+    return first["model"], first.get("weights_sha256")
+
+
 def task_hashes(tasks: Sequence[str]) -> list[str]:
     """sha256 of each task id, each once and sorted: 16 hexadecimal digits."""
     return sorted({hashlib.sha256(task.encode()).hexdigest()[:16] for task in tasks})

@@ -1,6 +1,5 @@
 """The page: everything put together and written as one file."""
 
-import re
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -26,11 +25,7 @@ from rewardswap.report.tables import (
     origin_row,
     panel_in_words,
 )
-
-# Control, bidirectional-override and surrogate characters; not newline and tab.
-UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+from rewardswap.shown import visible_text
 
 
 def write_report(run: Path) -> Path:
@@ -107,14 +102,7 @@ def visible(value: object) -> object:
     """Text with terminal escapes and other unseen characters replaced by symbols for them."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return UNSEEN.sub(_symbol, value)
-
-
-def _symbol(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"\\u{code:04x}"
+    return visible_text(value)
 
 
 def percent(value: float | None) -> str:

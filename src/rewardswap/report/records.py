@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardswap.report.shape import ANY, Each, Maybe, misfit
+
 Json = dict[str, Any]
 
 PHASES = ("explore", "harvest", "learn", "evaluate")
-METRIC_KEYS = ("phase", "update")
-TRAJECTORY_KEYS = ("task", "family", "index", "success", "turns")
+METRICS = {"phase": str, "update": float}
+TRAJECTORY = {
+    "task": str,
+    "family": str,
+    "index": int,
+    "success": bool,
+    "turns": [Each(ANY)],
+    "process_reward?": Maybe([ANY]),
+}
+EVALUATION = {"families?": Maybe(Each(Each(ANY))), "per_origin?": Maybe(Each(ANY))}
+QUALITY = {"turns?": Maybe([{"turn": int}])}
 
 
 @dataclass(frozen=True)
@@ -41,10 +52,8 @@ class RunRecord:
 
 
 def number(value: object) -> float | None:
-    """`value` if it is a finite number, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
+    """`value` if it is a finite number of a record's size, else None."""
+    return None if misfit(value, float) else float(value)  # type: ignore[arg-type]
 
 
 class _Folder:
@@ -61,17 +70,21 @@ class _Folder:
             return None
         return path.read_bytes().decode("utf-8", errors="replace")
 
-    def document(self, name: str, loss: str) -> Json | None:
+    def document(self, name: str, loss: str, shape: Any = ANY) -> Json | None:
         text = self.text(name, loss)
         if text is None:
             return None
         try:
             document = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.notes.append(f"{name} is cut short or not JSON, and was not read: {loss}.")
             return None
         if not isinstance(document, dict):
             self.notes.append(f"{name} holds no JSON object, and was not read: {loss}.")
+            return None
+        strange = misfit(document, shape)
+        if strange is not None:
+            self.notes.append(f"{name} has no usable {strange}, and was not read: {loss}.")
             return None
         return document
 
@@ -79,11 +92,11 @@ class _Folder:
         text = self.text("config.toml", "the configuration is not shown")
         try:
             tomllib.loads(text or "")
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             self.notes.append("config.toml is cut short or not TOML; it is shown as it stands.")
         return text
 
-    def rows(self, name: str, required: tuple[str, ...], loss: str) -> Iterator[Json]:
+    def rows(self, name: str, shape: Any, loss: str) -> Iterator[Json]:
         """The objects of a file of lines; unreadable lines are counted, not guessed at."""
         path = self.path / name
         if not path.is_file():
@@ -94,7 +107,7 @@ class _Folder:
         line = b"\n"
         with path.open("rb") as file:
             for count, line in enumerate(file, start=1):
-                row = _parse(line, required)
+                row = _parse(line, shape)
                 if row is None:
                     unread.append(count)
                 else:
@@ -112,14 +125,12 @@ class _Folder:
             self.notes.append(f"{what} unreadable and left out (first: line {unread[0]}).")
 
 
-def _parse(line: bytes, required: tuple[str, ...]) -> Json | None:
+def _parse(line: bytes, shape: Any) -> Json | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(row, dict) or any(key not in row for key in required):
-        return None
-    return row
+    return row if misfit(row, shape) is None else None
 
 
 def read_run(run: Path) -> RunRecord:
@@ -130,7 +141,7 @@ def read_run(run: Path) -> RunRecord:
     if not run.is_dir():
         raise ValueError(f"{run} is not a folder; give the folder that a training run wrote")
     folder = _Folder(run)
-    metrics = list(folder.rows("metrics.jsonl", METRIC_KEYS, "there are no curves"))
+    metrics = list(folder.rows("metrics.jsonl", METRICS, "there are no curves"))
     if not metrics:
         raise ValueError(
             f"{run} has no complete line in metrics.jsonl, so there is nothing to report; "
@@ -139,13 +150,18 @@ def read_run(run: Path) -> RunRecord:
     config = folder.config()
     environment = folder.document("environment.json", "commit, versions and machine are unknown")
     summary = folder.document("summary.json", "the run did not finish, or was interrupted")
-    before = folder.document("evaluation-before.json", "success before training is unknown")
-    after = folder.document("evaluation-after.json", "success after training is unknown")
-    quality = folder.document("prm.json", "the process reward was not examined, or there was none")
+    before = folder.document(
+        "evaluation-before.json", "success before training is unknown", EVALUATION
+    )
+    after = folder.document(
+        "evaluation-after.json", "success after training is unknown", EVALUATION
+    )
+    unexamined = "the process reward was not examined, or there was none"
+    quality = folder.document("prm.json", unexamined, QUALITY)
     no_episodes = "its episodes cannot be shown"
-    played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY_KEYS, no_episodes))
-    played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY_KEYS, no_episodes))
-    liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY_KEYS, no_episodes))
+    played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY, no_episodes))
+    played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY, no_episodes))
+    liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY, no_episodes))
     remarks = folder.document("remarks.json", "what was left out of the splits is unknown")
     consistency = _evaluation_notes(before, after, summary or {})
     return RunRecord(

@@ -196,6 +196,8 @@ def plain(value: object, key: str = "") -> str:
         return "[" + ", ".join(plain(item) for item in value) + "]"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–" if value is None else str(value)
+    if number(value) is None:
+        return f"{value:.4g}" if isinstance(value, float) else f"{value:,}"[:32]
     if key == "seconds":
         return duration(float(value))
     if isinstance(value, int) or value.is_integer():

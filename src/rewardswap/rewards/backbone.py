@@ -8,7 +8,7 @@ from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from rewardswap.models.batching import rows_of
-from rewardswap.models.loading import load_language_model, model_folder
+from rewardswap.models.loading import TRUSTED, load_language_model, model_folder
 from rewardswap.rewards.features import freeze
 from rewardswap.rewards.rereading import reread
 from rewardswap.types import Trajectory
@@ -79,8 +79,8 @@ def _refuse_without_template(name: str) -> None:
     if not (folder / "tokenizer_config.json").is_file():
         return
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **TRUSTED)
+    except Exception:  # files that are broken raise whatever their readers do
         return  # loading the model says what is wrong
     if not tokenizer.chat_template:
         raise ValueError(

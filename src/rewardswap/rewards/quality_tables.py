@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from rewardswap.shown import cell
+
 if TYPE_CHECKING:
     from rewardswap.rewards.quality import ProcessRewardQuality
 
@@ -34,7 +36,7 @@ def families_table(quality: "ProcessRewardQuality") -> Table:
     for row in quality.families:
         aucs = (row.auc, row.auc_within_task, row.auc_length_only)
         numbers = (str(row.trajectories), str(row.successes), *(_auc(a) for a in aucs))
-        table.add_row(row.family, *numbers, f"{row.brier:.3f}")
+        table.add_row(cell(row.family), *numbers, f"{row.brier:.3f}")
     return table
 
 

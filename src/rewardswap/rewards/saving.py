@@ -85,10 +85,8 @@ def read_head(folder: Path) -> SavedHead:
 def _settings(path: Path) -> dict[str, Any]:
     try:
         settings = json.loads(_bytes(path))
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-            raise ValueError(f"{path} is not JSON: {error}; fit anew") from error
-        raise
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON: {error}; fit anew") from error
     found = settings.get("format") if isinstance(settings, dict) else None
     if not isinstance(settings, dict) or found != FORMAT:
         raise ValueError(

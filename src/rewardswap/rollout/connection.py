@@ -125,8 +125,10 @@ def _checked(url: str, key: str) -> str:
         parts = httpx2.URL(url)
     except httpx2.InvalidURL:
         parts = httpx2.URL()
-    if parts.userinfo:
-        raise ValueError(f"the server's URL holds credentials; leave them out and set {KEY}")
+    if parts.userinfo or parts.query:  # it is recorded with the run
+        raise ValueError(
+            f"the server's URL holds credentials or a query; leave them out and set {KEY}"
+        )
     served = parts.scheme in ("http", "https") and bool(parts.host)
     if not served or not 0 < (parts.port or 80) < 2**16:
         raise ValueError(f"server URL {url!r} is none; give one such as http://127.0.0.1:8000")

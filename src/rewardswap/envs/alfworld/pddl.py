@@ -66,7 +66,7 @@ def read_game(path: Path) -> Game:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise ValueError(f"cannot read game file {path}: {error.strerror}; {WAY_OUT}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"game file {path} is not JSON ({error}); {WAY_OUT}") from error
     try:
         return parse_game(data)
@@ -81,6 +81,12 @@ def parse_game(data: object) -> Game:
     missing = [key for key in KEYS if key not in data]
     if missing:
         raise ValueError(f"key {missing[0]!r} is missing; {WAY_OUT}")
+    for key in ("pddl_domain", "grammar", "pddl_problem"):
+        if not isinstance(data[key], str):
+            raise ValueError(f"{key!r} is a {type(data[key]).__name__}, expected a text; {WAY_OUT}")
+    walkthrough = data["walkthrough"]
+    if not isinstance(walkthrough, list) or not all(isinstance(c, str) for c in walkthrough):
+        raise ValueError(f"'walkthrough' is no list of commands; {WAY_OUT}")
     if data["solvable"] is not True:
         raise UnsolvableGameError("it is marked unsolvable; leave it out of the games folder")
     if _domain_digest(data["pddl_domain"]) != DOMAIN:
@@ -94,7 +100,7 @@ def parse_game(data: object) -> Game:
         raise ValueError(f"its problem has no '(:init' before '(:goal'; {WAY_OUT}")
     goal = parse_goal(problem[end:])
     facts = _parse_facts(problem[start + len("(:init") : end])
-    return _game(task.group(1), goal, facts, tuple(data["walkthrough"]))
+    return _game(task.group(1), goal, facts, tuple(walkthrough))
 
 
 @lru_cache(maxsize=8)
