@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from rewardswap import outer_loop
+from rewardswap.checkpoints.config import CheckpointConfig
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.adaptive_alpha import AdaptiveAlpha
@@ -33,6 +34,7 @@ from rewardswap.rewards.combined import AddedRewards
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rewards.sources import RewardConfig
+from rewardswap.rollout.config import RolloutConfig
 from rewardswap.screen import Screen
 from rewardswap.session import Training
 from rewardswap.trainer import Trainer
@@ -343,3 +345,23 @@ def test_the_critics_learning_rate(own: float | None, expected: float, small: An
     trunk = dict(trainer.critic.model.trunk.named_parameters())
     policy = dict(trainer.policy.model.get_decoder().named_parameters())
     assert all(p.data_ptr() != policy[name].data_ptr() for name, p in trunk.items())
+
+
+def test_the_limits_of_a_run_reach_the_trainer(small: Any) -> None:
+    training = small(
+        rollout=RolloutConfig(failure_limit=0.25),
+        checkpoint=CheckpointConfig(every=3, keep=4, most_skipped=5),
+        swap=RewardSwap(alpha=1 / 4),
+        method=PPO(),
+    )
+    trainer = trainer_in(training)
+    assert trainer.collector.failure_limit == 0.25
+    assert trainer.policy.most_skipped == trainer.critic.most_skipped == 5
+    assert training.checkpoints.keep == 4
+
+
+@pytest.mark.parametrize("settings", [{"every": -1}, {"keep": 0}, {"most_skipped": 0}])
+def test_checkpoint_settings_that_make_no_sense_are_refused(settings: dict[str, int]) -> None:
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        CheckpointConfig(**settings)

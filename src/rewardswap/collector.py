@@ -87,5 +87,5 @@ class Collector:
             cause, _ = causes.most_common(1)[0]
             raise TooManyFailuresError(
                 f"{len(failures)} of {episodes} episodes failed, most of them by {cause}; "
-                "repair that, or raise `failure_limit`"
+                "repair that, or set rollout.failure_limit higher"
             )

@@ -315,6 +315,7 @@ class Training:
             minibatches=run.policy.minibatches,
             reference=learners.reference,
             on_failed_reward=run.reward.on_failure,
+            failure_limit=run.rollout.failure_limit,
             most_skipped=run.checkpoint.most_skipped,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
