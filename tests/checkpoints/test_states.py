@@ -115,13 +115,13 @@ def test_at_every_place(method: Method, swap: RewardSwap | None) -> None:
         assert rows(found) == rows(wanted)[reported:]
         assert torch.equal(parameters(loop.trainer), parameters(whole.trainer))
         assert same_learners(loop.trainer, whole.trainer)
-        assert (
-            loop.trainer.collector.play.calls
-            == whole.trainer.collector.play.calls[  # type: ignore[attr-defined]
-                -len(loop.trainer.collector.play.calls)
-                or len(whole.trainer.collector.play.calls) :  # type: ignore[attr-defined]
-            ]
-        )
+        again, once = calls(loop.trainer), calls(whole.trainer)
+        assert again == once[len(once) - len(again) :]
+
+
+def calls(trainer: Trainer) -> list[Any]:
+    play: Any = trainer.collector.play
+    return list(play.calls)
 
 
 def same_learners(one: Trainer, other: Trainer) -> bool:
