@@ -7,7 +7,7 @@ VLLM_VENV ?= .venv-vllm
 # Whole training runs, five times faster without the run-time check of every tensor's shape.
 UNCHECKED := --override-ini addopts=
 
-.PHONY: install demo test test-slow test-vllm lint types check docs bench bench-webshop-search \
+.PHONY: install demo test test-kills test-slow test-vllm lint types check docs bench bench-webshop-search \
 	bench-rollouts trl clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
@@ -25,6 +25,12 @@ demo: install
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses 2 --ignore tests/learns
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/learns --numprocesses 2 $(UNCHECKED)
+
+# KILLS kills of each of four runs at drawn moments: about a quarter of an hour for 20.
+KILLS ?= 20
+test-kills: install
+	OMP_NUM_THREADS=1 REWARDSWAP_KILLS=$(KILLS) $(BIN)/python -m pytest -m slow -s \
+		tests/checkpoints/test_kills.py
 
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -rs
