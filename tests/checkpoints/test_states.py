@@ -74,7 +74,7 @@ def made(method: Method, swap: RewardSwap | None) -> tuple[Loop, Record]:
             trainer,
             swap,
             SIZES,
-            budget=Budget(6),
+            budget=Budget(4),
             dense=ProgressReward(),
             outcome=OutcomeReward(),
             buffer=swap.buffer(5),
