@@ -16,7 +16,13 @@ def locked(folder: Path, holders: str) -> Iterator[int]:
     Raises ValueError if somebody else holds it, naming the process and saying what `holders` are,
     and for a folder that cannot be written.
     """
-    import fcntl  # not there on Windows, where the other commands work
+    try:
+        import fcntl
+    except ImportError as error:
+        raise ValueError(
+            "this system has no file locks that end with their process; train under Linux, macOS "
+            "or WSL"
+        ) from error
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
