@@ -119,7 +119,9 @@ def _float(raw: int, where: str) -> float:
     try:
         return float(raw)
     except OverflowError as error:
-        raise ValueError(f"{where} must be below 1e308, got a longer whole number") from error
+        raise ValueError(
+            f"{where} must be below 1e308 in size, got a longer whole number"
+        ) from error
 
 
 def _dataclass(hint: type[Value], raw: Any, where: str) -> Value:

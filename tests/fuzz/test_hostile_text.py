@@ -9,6 +9,7 @@ import subprocess
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fuzzed import STEERING
@@ -21,6 +22,8 @@ from rewardswap.cli import main
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.recipes import RECIPES
 from rewardswap.report import write_report
+from rewardswap.rewards.quality import FamilyQuality
+from rewardswap.rewards.quality_tables import families_table
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.screen import print_evaluation, print_remarks
 from rewardswap.settings import write_run
@@ -181,3 +184,13 @@ def test_the_screen_shows_text_and_does_not_obey_it(text: str) -> None:
     assert not re.search("[\u202a-\u202e\ud800-\udfff]", said)
     if text.isprintable() and text.strip():
         assert text.strip() in said  # square brackets too: it is no markup
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_types_of_task_in_tables_of_process_rewards(text: str) -> None:
+    row = FamilyQuality(text, 4, 2, 0.5, 0.5, 0.5, 0.25)
+    out = StringIO()
+    Console(file=out, width=1000).print(families_table(SimpleNamespace(families=[row])))
+    assert not STEERING.search(out.getvalue())
+    if text.isprintable():
+        assert text in out.getvalue()

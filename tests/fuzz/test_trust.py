@@ -15,6 +15,7 @@ from rewardswap.options import LONGEST_LINE, one_line
 from rewardswap.plan.shapes import read_blueprint
 from rewardswap.recipes import RECIPES
 from rewardswap.redaction import without_secrets
+from rewardswap.rollout.connection import Connection
 from rewardswap.run_folder import RunFolder
 from rewardswap.settings import read_run, write_run
 from walking import save_walker
@@ -124,10 +125,26 @@ def test_pickled_weights_are_refused_with_the_way_out(name: str, model: Path) ->
     assert not Path(MARKER).exists()
 
 
+def test_a_pickle_beside_other_tensors_is_not_read(model: Path) -> None:
+    (model / "model.safetensors").rename(model / "other.safetensors")
+    (model / "pytorch_model.bin").write_bytes(pickle.dumps(Planted()))
+    with pytest.raises(ValueError, match=r"no file named model\.safetensors"):
+        load_language_model(str(model))
+    assert not Path(MARKER).exists()
+
+
 def test_a_pickle_beside_safe_weights_is_not_read(model: Path) -> None:
     (model / "pytorch_model.bin").write_bytes(pickle.dumps(Planted()))
     assert load_language_model(str(model)).action_tokens
     assert not Path(MARKER).exists()
+
+
+def test_a_tokenizer_that_cannot_be_used_is_refused(model: Path) -> None:
+    table = json.loads((model / "tokenizer_config.json").read_text())
+    table["model_max_length"] = {"none": 1}
+    (model / "tokenizer_config.json").write_text(json.dumps(table))
+    with pytest.raises(ValueError, match="model cannot be loaded"):
+        load_language_model(str(model))
 
 
 def planted(model: Path, **also: object) -> None:
@@ -139,16 +156,20 @@ def planted(model: Path, **also: object) -> None:
 
 @pytest.mark.parametrize("read", [load_language_model, read_blueprint])
 def test_code_of_a_model_folder_is_never_run(read, model: Path, monkeypatch) -> None:
-    def asked(prompt: str = "") -> str:
-        raise AssertionError("a person was asked whether the code may run")
+    asked: list[str] = []
 
-    monkeypatch.setattr("builtins.input", asked)
+    def answer(prompt: str = "") -> str:
+        asked.append(prompt)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", answer)
     planted(model)  # a kind that transformers has itself: its own class is taken
     read(str(model))
     planted(model, model_type="evil", trust_remote_code=True)
     with pytest.raises(ValueError, match=r"needs code of its own .* never run; give a model"):
         read(str(model))
     assert not Path(MARKER).exists()
+    assert not asked, "a person was asked whether the code may run"
 
 
 def test_no_reader_of_a_folder_may_run_its_code() -> None:
@@ -202,3 +223,10 @@ def test_a_run_folder_holds_no_secret(tmp_path, monkeypatch) -> None:
     for path in (tmp_path / "run").rglob("*.*"):
         assert b"very-secret-0123" not in path.read_bytes(), path
         assert b"a:b@" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("url", ["http://me:pw@127.0.0.1:1", "http://127.0.0.1:1/?token=abc"])
+def test_a_server_address_that_would_be_recorded_holds_no_secret(url: str) -> None:
+    with pytest.raises(ValueError, match="holds credentials or a query") as refusal:
+        Connection(url, timeout=1.0, retries=0, at_once=1)
+    assert "pw" not in str(refusal.value) and "abc" not in str(refusal.value)

@@ -72,6 +72,13 @@ def _arm(name: str, results: Sequence[Json], baseline: str | None) -> Arm:
     twice = next((seed for seed in seeds if seeds.count(seed) > 1), None)
     if twice is not None:
         raise ValueError(f"arm {name} has seed {twice} twice; give each result once")
+    for run in runs:
+        strange = sorted(run["after"]["families"].keys() ^ runs[0]["after"]["families"].keys())
+        if strange:
+            raise ValueError(
+                f"arm {name} has type of task {strange[0]!r} in some seeds only; give results of "
+                "one panel"
+            )
     told = {run["baseline"] for run in runs}
     if len(told) > 1:
         raise ValueError(f"arm {name} is compared with {_listed(told)}; report them separately")

@@ -58,6 +58,8 @@ def _arm(name: str, table: Any, seeds: Any) -> Arm:
     changed = {key: value for key, value in table.items() if key not in OF_ARM}
     try:
         run = _run(str(table["recipe"]), changed)
+    except RecursionError as error:
+        raise ValueError(f"arm {name!r} is nested too deeply for settings") from error
     except (ValueError, UsageError) as error:
         said = str(error).removeprefix("--")
         raise ValueError(f"arm {name!r}: {said}") from error

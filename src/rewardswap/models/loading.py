@@ -149,6 +149,7 @@ def load_language_model(
     disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **TRUSTED)
+        tokenizer("look")  # settings of wrong types are noticed at its first use
         model: Any = read(folder)
     except Exception as error:  # files that are broken raise whatever their readers do
         raise ValueError(f"model folder {folder} cannot be loaded: {reason_of(error)}") from error

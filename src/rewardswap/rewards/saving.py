@@ -76,7 +76,7 @@ def read_head(folder: Path) -> SavedHead:
             backbone_sha256=str(settings["backbone_sha256"]),
             version=int(settings["version"]),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"{folder / SETTINGS} is damaged: {error}; fit anew") from error
     except SafetensorError as error:
         raise ValueError(f"{path} is no file of weights: {error}; fit anew") from error
