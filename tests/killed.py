@@ -149,6 +149,8 @@ def record(folder: Path) -> dict[str, Any]:
         name = str(path.relative_to(folder))
         if name in ("environment.json", "report.html", "resumes.jsonl", ".lock"):
             continue
+        if name.startswith("checkpoints/."):  # a removal that was killed
+            continue
         if name == "metrics.jsonl":
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             found[name] = [{k: v for k, v in row.items() if k not in QUIET} for row in rows]

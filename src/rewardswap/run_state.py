@@ -66,7 +66,7 @@ def found_in(
 
     Raises ValueError where the run has ended, or does not find what it was begun with.
     """
-    if (folder.path / "summary.json").exists():
+    if (folder.path / "summary.json").exists() and not checkpoints.numbers():
         raise ValueError(f"the run in {folder.path} has ended: there is nothing to go on with")
     found = checkpoints.newest()
     if found is None:

@@ -124,8 +124,8 @@ class Training:
                 "phases": phases,
             }
             self.folder.write("summary.json", summary)
+            report = write_report(self.folder.path)
             self.checkpoints.clear()
-        report = write_report(self.folder.path)
         screen.finish(before, after, summary["seconds"], report)
         return report
 

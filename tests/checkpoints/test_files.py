@@ -143,5 +143,9 @@ def test_an_older_one_goes_only_when_the_new_one_is_there(
 
 
 def test_a_run_that_has_ended_keeps_none(checkpoints: Checkpoints) -> None:
+    removed: list[int] = []
+    real = checkpoints._remove
+    checkpoints._remove = lambda number: (removed.append(number), real(number))  # type: ignore[method-assign]
     checkpoints.clear()
+    assert removed == [5, 11]
     assert not checkpoints.folder.exists()

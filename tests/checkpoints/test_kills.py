@@ -90,6 +90,8 @@ def survive(course: Course, kills: list[Kill], folder: Path) -> int:
             break
         assert code == -9
         died += 1
+        if (folder / "report.html").exists() and not list(folder.glob("checkpoints/0*")):
+            break  # killed when everything was done
         if not there and not (folder / "config.toml").exists():  # killed before it had begun
             run = elsewhere(course.run, folder.with_name(f"{folder.name}-again-{died}"))
             folder = run.output or folder

@@ -89,7 +89,9 @@ class Checkpoints:
             shutil.rmtree(path)
 
     def clear(self) -> None:
-        """Remove all checkpoints: the run has ended."""
+        """Remove all checkpoints, the newest one last: the run has ended."""
+        for number in self.numbers():
+            self._remove(number)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _remove(self, number: int) -> None:
