@@ -17,6 +17,9 @@ from rewardswap.experiments.toml_file import read_experiment
 from rewardswap.prm.store import Collection, first_policy, turn_limit_of
 from rewardswap.report import write_report
 from rewardswap.report.shape import ANY, Each, Maybe, misfit
+from rewardswap.rewards.config import PRESETS
+from rewardswap.rewards.heads import RewardHead
+from rewardswap.rewards.saving import SavedHead, read_head, write_head
 from rewardswap.settings import read_run
 from rewardswap.whole import read_json
 
@@ -55,6 +58,30 @@ def test_fifty_megabytes_are_refused_in_seconds(tmp_path: Path) -> None:
 def test_parts_of_a_game_of_other_types(key: str, value: object) -> None:
     with pytest.raises(ValueError, match=key):
         parse_game({**_games()[0], key: value})
+
+
+def test_a_game_of_half_characters(tmp_path: Path) -> None:
+    path = tmp_path / "game.tw-pddl"
+    path.write_text(json.dumps({**_games()[0], "pddl_domain": "\ud800"}))
+    with pytest.raises(ValueError, match=r"game file .*surrogates not allowed"):
+        read_game(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"hidden_size": 4.0}, {"hidden_size": True}, {"features": 3}, {"layers": "x"}, {"seed": "0"}],
+    ids=str,
+)
+def test_settings_of_a_head_of_other_types(change, tmp_path: Path) -> None:
+    head = RewardHead(8, 4, "tanh")
+    write_head(tmp_path, SavedHead(PRESETS["action"], head.state_dict(), "0", 1))
+    assert read_head(tmp_path).config == PRESETS["action"]
+    path = tmp_path / "process_reward.json"
+    settings = json.loads(path.read_text())
+    settings["config"] |= change
+    path.write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match=f"is damaged: {next(iter(change))} is "):
+        read_head(tmp_path)
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400])

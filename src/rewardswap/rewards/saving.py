@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import torch
 from safetensors import SafetensorError
@@ -71,15 +71,25 @@ def read_head(folder: Path) -> SavedHead:
         if hashlib.sha256(written).hexdigest() != settings["weights_sha256"]:
             raise ValueError(f"{path} is damaged, or not of the {SETTINGS} beside it; fit anew")
         return SavedHead(
-            config=ProcessRewardConfig(**settings["config"]),
+            config=_config(settings["config"]),
             weights=load(written),
             backbone_sha256=str(settings["backbone_sha256"]),
             version=int(settings["version"]),
         )
-    except (KeyError, OverflowError, TypeError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"{folder / SETTINGS} is damaged: {error}; fit anew") from error
     except SafetensorError as error:
         raise ValueError(f"{path} is no file of weights: {error}; fit anew") from error
+
+
+def _config(settings: Mapping[str, Any]) -> ProcessRewardConfig:
+    """The settings of a head; TypeError for one of another type than it has."""
+    for name, hint in get_type_hints(ProcessRewardConfig).items():
+        value, known = settings.get(name), get_args(hint)
+        kinds = (int, float) if hint is float else (hint,)
+        if name in settings and not (value in known if known else type(value) in kinds):
+            raise TypeError(f"{name} is {value!r}")
+    return ProcessRewardConfig(**settings)
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -71,7 +71,8 @@ def read_game(path: Path) -> Game:
     try:
         return parse_game(data)
     except ValueError as error:
-        raise type(error)(f"game file {path}: {error}") from error
+        kind = UnsolvableGameError if isinstance(error, UnsolvableGameError) else ValueError
+        raise kind(f"game file {path}: {error}") from error
 
 
 def parse_game(data: object) -> Game:
