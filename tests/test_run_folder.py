@@ -22,6 +22,7 @@ def test_one_process_has_it_until_it_is_closed(tmp_path: Path) -> None:
     first = RunFolder(tmp_path / "run")
     with pytest.raises(ValueError, match=f"is in use by the run of process {os.getpid()}; wait"):
         RunFolder(tmp_path / "run", resume=True)
+    first.add_metrics({"update": 1})
     first.close()
     RunFolder(tmp_path / "run", resume=True).close()
     with pytest.raises(ValueError, match="is not empty; give another with --output"):

@@ -9,5 +9,9 @@ class StopAskedError(KeyboardInterrupt):
     """Somebody pressed Ctrl-C, and the run has come to a place where it can stop."""
 
 
+class UnfitCheckpointError(RunStoppedError):
+    """A checkpoint holds what is no state of its run; the run folder is as it was."""
+
+
 class TooManyFailuresError(RunStoppedError):
     """More episodes of one collection broke than the run allows."""

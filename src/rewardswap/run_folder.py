@@ -45,6 +45,7 @@ class RunFolder:
             _refuse_files(path)
         self.path = path
         self._closing = ExitStack()
+        self._refused = False
         self._closing.enter_context(locked(path, "the run of process {}"))
         try:
             if not resume:
@@ -150,12 +151,21 @@ class RunFolder:
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
         """Raises RunStoppedError where it cannot be written."""
-        with writing(self.path / name):
+        with self._writing(name):
             self._files[name].write(json.dumps(row) + "\n")
 
     def _flush(self, name: str) -> None:
-        with writing(self.path / name):
+        with self._writing(name):
             self._files[name].flush()
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            with writing(self.path / name):
+                yield
+        except RunStoppedError:
+            self._refused = True
+            raise
 
     def write_evaluation(
         self, name: str, evaluation: Evaluation, scores: Sequence[Sequence[float] | None] | None
@@ -171,11 +181,17 @@ class RunFolder:
         """Bring every file that grows onto the disk."""
         for name, file in self._files.items():
             self._flush(name)
-            os.fsync(file.fileno())
+            with self._writing(name):
+                os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Close the open files."""
-        self._closing.close()
+        """Close the open files, and let go of the folder."""
+        try:
+            with writing(self.path):
+                self._closing.close()
+        except RunStoppedError:
+            if not self._refused:  # what a file still held was said to be lost already
+                raise
 
 
 def trajectory_record(
@@ -223,7 +239,10 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _refuse_files(path: Path) -> None:
-    if path.is_dir() and any(p.name != LOCK for p in path.iterdir()):
+    if not path.is_dir():
+        return
+    said = (p for p in path.rglob("*") if p.is_file() and p.stat().st_size and p.name != LOCK)
+    if any(said):  # a run that was killed as it began has left nothing that says anything
         raise ValueError(
             f"run folder {path} is not empty; give another with --output, or move it away"
         )

@@ -1,20 +1,41 @@
 """What a run knows beside its trainer and its loop, and how it is brought back."""
 
+import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import tomli_w
 
 from rewardswap.accounting import Accounting
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.checkpoints.keeper import Keeper
+from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
+from rewardswap.errors import UnfitCheckpointError
 from rewardswap.evaluation import Evaluation
 from rewardswap.loops.loop import Loop
 from rewardswap.run_folder import RunFolder
+from rewardswap.settings import as_toml
 from rewardswap.stage import Stage
 from rewardswap.trainer import Trainer
+
+PARTS = (
+    "identity",
+    "dense",
+    "warned",
+    "accounting",
+    "seconds",
+    "before",
+    "sizes",
+    "trainer",
+    "loop",
+    "learners",
+)
+"""What a checkpoint of a run has."""
 
 
 @dataclass
@@ -80,6 +101,24 @@ def found_in(
             )
     folder.refuse_shorter(found.state["sizes"])
     return found
+
+
+@contextmanager
+def fitting(number: int) -> Iterator[None]:
+    """Raise UnfitCheckpointError where the state of a checkpoint is not one of this run."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise UnfitCheckpointError(
+            f"checkpoint {number} does not fit this run ({type(error).__name__}: {error}); nothing "
+            "of the record was touched"
+        ) from error
+
+
+def settings_sha256(run: Run) -> str:
+    """Of everything that decides the numbers of a run."""
+    settings = {name: value for name, value in as_toml(run).items() if name != "output"}
+    return hashlib.sha256(tomli_w.dumps(settings).encode()).hexdigest()
 
 
 def keeper_of(

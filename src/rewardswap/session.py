@@ -16,7 +16,7 @@ from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
-from rewardswap.errors import RunStoppedError, StopAskedError
+from rewardswap.errors import RunStoppedError, StopAskedError, UnfitCheckpointError
 from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
 from rewardswap.interrupts import Interrupts
 from rewardswap.learners import algorithms_of, make_learners
@@ -33,7 +33,7 @@ from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
 from rewardswap.rewards.planted import phrase_rate
 from rewardswap.run_folder import RunFolder, writing
-from rewardswap.run_state import RunState, found_in, keeper_of
+from rewardswap.run_state import PARTS, RunState, fitting, found_in, keeper_of, settings_sha256
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
@@ -96,11 +96,12 @@ class Training:
                 "panel": panel.hash,
                 "training_tasks": Panel(run.env.train_split, tuple(self.tasks)).hash,
                 "start_policy": start_sha256,
+                "settings": settings_sha256(run),
             },
             self.dense,
         )
         self.folder = RunFolder(output, resume=resume)
-        self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep)
+        self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep, PARTS)
         self.resumed = self._found() if resume else None
 
     @property
@@ -140,9 +141,11 @@ class Training:
         remarks = chain.from_iterable(self.remarks.values())
         screen.start(self.run, self.folder.path, self.stage.panel, len(self.tasks), remarks)
         try:
-            before = self._start(screen) if self.resumed is None else self._bring_back(screen)
+            before = self._start(screen) if self.resumed is None else self._before(self.resumed)
             trainer = self._trainer(screen)
             self._train(trainer, self._loop(trainer, screen), screen)
+        except UnfitCheckpointError:
+            raise
         except (Exception, StopAskedError) as error:
             try:
                 self._save()
@@ -159,20 +162,25 @@ class Training:
         """Run the loop, from its start or from the checkpoint, and keep it as it goes."""
         every, known = self.run.checkpoint.every, self.known
         keeper = keeper_of(known, trainer, loop, self.folder, self.checkpoints, every)
-        if self.resumed is not None:
-            state = self.resumed.state
-            trainer.resume(state["trainer"], state["learners"])
-            loop.restore(state["loop"])
-        keeper.begin(0 if self.resumed is None else self.resumed.number)
-        self.resumed = None  # its tensors are not needed any more
+        if self.resumed is None:
+            keeper.begin()
+        else:
+            self._go_on(self.resumed, trainer, loop, screen)
+            keeper.begin(self.resumed.number)
+            self.resumed = None  # its tensors are not needed any more
 
         def between() -> None:
             keeper.between()
             self._refuse_spoiled(trainer)
             self.interrupts.check()
 
-        with self.interrupts.heard_by(screen.stopping):
-            loop.run(between, keeper.stopped)
+        try:
+            with self.interrupts.heard_by(screen.stopping):
+                loop.run(between, keeper.stopped)
+        except (Exception, StopAskedError) as error:
+            if keeper.trouble:
+                error.add_note(keeper.trouble)
+            raise
         if not trainer.agent_updates:
             raise RunStoppedError(
                 f"the budget of {self.run.budget} {self.run.budget_unit} was spent before the "
@@ -206,23 +214,28 @@ class Training:
             self.stage.close()
             raise
 
-    def _bring_back(self, screen: Screen) -> Evaluation:
-        """Everything that is not the trainer's or the loop's, as it was at the checkpoint."""
-        assert self.resumed is not None
-        state = self.resumed.state
-        cut = self.folder.cut(state["sizes"])
-        self.checkpoints.go_on_from(self.resumed.number)
-        update = state["trainer"]["agent_updates"]
-        self.folder.add_resume(
-            checkpoint=self.resumed.number,
-            update=update,
-            bytes_played_again=cut,
-            passed_over=list(self.resumed.passed_over),
-        )
-        screen.resumed(update, self.resumed.passed_over)
-        self.known.restore(state, self.stage, self.run.evaluation_temperature)
+    def _before(self, found: Found) -> Evaluation:
+        """Bring back what the run knows beside trainer and loop; the start policy's evaluation."""
+        with fitting(found.number):
+            self.known.restore(found.state, self.stage, self.run.evaluation_temperature)
         assert self.known.before is not None
         return self.known.before
+
+    def _go_on(self, found: Found, trainer: Trainer, loop: Loop, screen: Screen) -> None:
+        """Bring trainer and loop back, and then the record to where it was."""
+        state = found.state
+        with fitting(found.number):
+            trainer.resume(state["trainer"], state["learners"])
+            loop.restore(state["loop"])
+        cut = self.folder.cut(state["sizes"])
+        self.checkpoints.go_on_from(found.number)
+        self.folder.add_resume(
+            checkpoint=found.number,
+            update=trainer.agent_updates,
+            bytes_played_again=cut,
+            passed_over=list(found.passed_over),
+        )
+        screen.resumed(trainer.agent_updates, found.passed_over)
 
     def _refuse_spoiled(self, trainer: Trainer) -> None:
         """Raise RunStoppedError after too many optimizer steps in a row that were not finite."""

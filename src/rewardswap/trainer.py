@@ -73,8 +73,9 @@ class Trainer:
         self.accounting = Accounting()
         self.labelled: list[Group] = []
         """The fresh groups of the last update, under its rewards."""
-        self.fits = 0
-        """Passes of a learner over a batch that have begun."""
+        self.changes = 0
+        """How often something has begun to change what learns: passes over a batch, an explorer
+        that starts, an agent that comes back."""
         for learner in (policy, critic):
             if learner is not None:
                 learner.most_skipped = most_skipped
@@ -165,11 +166,11 @@ class Trainer:
         warming_up = False
         if algorithm.critic is not None and self.critic is not None:
             warming_up = self.critic.version < algorithm.critic.warmup_updates
-            self.fits += 1
+            self.changes += 1
             metrics.update(fit_critic(self.critic, batch, algorithm.critic, count))
             metrics["critic_warmup"] = float(warming_up)
         if not warming_up:
-            self.fits += 1
+            self.changes += 1
             metrics.update(fit_policy(self.policy, batch, read, share, algorithm, count))
         if self.policy.spoiled or (self.critic is not None and self.critic.spoiled):
             self.spoiling = batch
@@ -278,6 +279,7 @@ class Trainer:
         With fresh optimizers the critic's is fresh too. `critic` is where the explorer's critic
         starts; none: where the agent's is.
         """
+        self.changes += 1
         if learning_rate is None and self.learning_rate is not None:
             learning_rate = self._start_rate  # the agent's decays, the explorer's is constant
         if fresh_optimizer:
@@ -292,6 +294,7 @@ class Trainer:
 
     def restore(self, agent: Agent) -> None:
         """Throw the explorer away: parameters, optimizers and random streams come back bitwise."""
+        self.changes += 1
         if self.critic is not None and agent.critic is not None:
             self.critic.restore(agent.critic)
         self.policy.restore(agent.policy)

@@ -87,6 +87,46 @@ def test_a_damaged_one_is_passed_over_and_said(
     assert not Path("marker").exists()
 
 
+def test_where_none_is_whole_nothing_begins_anew(checkpoints: Checkpoints) -> None:
+    for number in (5, 11):
+        (checkpoints.folder / f"{number:08}" / "state.json").write_text("")
+    with pytest.raises(
+        ValueError, match=r"none of the 2 .* whole .*00000011.*00000005"
+    ):
+        checkpoints.newest()
+    assert checkpoints.numbers() == [5, 11]
+
+
+def test_one_under_another_number_is_passed_over(checkpoints: Checkpoints) -> None:
+    shutil.rmtree(checkpoints.folder / "00000011")
+    shutil.copytree(checkpoints.folder / "00000005", checkpoints.folder / "00000012")
+    assert number_of(checkpoints) == 5
+
+
+def test_a_state_that_lacks_a_part_is_passed_over(checkpoints: Checkpoints) -> None:
+    checkpoints.parts = ("number", "loop")
+    checkpoints.write(12, {**state(12), "loop": {}})
+    assert number_of(checkpoints) == 12
+    shutil.rmtree(checkpoints.folder / "00000012")
+    with pytest.raises(ValueError, match="lacks 'loop'"):
+        checkpoints.newest()
+
+
+def test_what_is_no_checkpoint_is_left_alone(checkpoints: Checkpoints, tmp_path: Path) -> None:
+    (checkpoints.folder / ".DS_Store").write_text("x")
+    (checkpoints.folder / "00000020").write_text("x")
+    (checkpoints.folder / ".00000005.old").mkdir()
+    (checkpoints.folder / ".00000005.old" / "state.json").write_text("x")
+    checkpoints.write(12, state(12))
+    assert checkpoints.numbers() == [11, 12]
+    checkpoints.go_on_from(11)
+    left = sorted(p.name for p in checkpoints.folder.iterdir())
+    assert left == [".DS_Store", "00000011", "00000020"]
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="is a file; move it away"):
+        Checkpoints(tmp_path / "file", keep=1).newest()
+
+
 def test_another_format_is_refused_with_the_way_out(checkpoints: Checkpoints) -> None:
     path = checkpoints.folder / "00000011" / "manifest.json"
     manifest = json.loads(path.read_text())

@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from commands import refused
 from killed import Kill, elsewhere, execute, record
 from rewardswap.checkpoints.config import CheckpointConfig
+from rewardswap.checkpoints.files import Checkpoints
 from rewardswap.cli import main
 from rewardswap.configuration import Run
 from rewardswap.env_config.alfworld import Alfworld
@@ -194,17 +195,38 @@ def test_steps_that_are_not_finite_are_skipped_counted_and_end_the_run(
     run = replace(run, checkpoint=CheckpointConfig(every=5, most_skipped=3))
     write_run(run, tmp_path / "run.toml")
     folder = tmp_path / "run"
-    spoil(monkeypatch, 3, 5)  # both of update 2, the first of update 3
+    spoil(monkeypatch, 3, 6)  # updates 2 and 3, of two steps each
     words = ["train", str(tmp_path / "run.toml"), "--output", str(folder)]
     said = refused(capsys, *words, code=1)
     assert "the loss or the gradient of 3 optimizer steps in a row was not finite" in said
     assert f"`rewardswap train --resume {folder}` goes on" in said
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert [row["skipped_steps"] for row in rows] == [0, 2, 1]
+    assert [row["skipped_steps"] for row in rows] == [0, 2, 2]
     assert "NaN" not in (folder / "metrics.jsonl").read_text()
     assert len(load_file(folder / "not-finite.safetensors")["tokens"]) > 0
     assert max(int(p.name) for p in (folder / "checkpoints").iterdir()) == 3
     assert (folder / "checkpoint" / "model.safetensors").is_file()
+    spoil(monkeypatch, 1, 99)  # counted on behind the checkpoint: the next one is enough
+    assert "3 optimizer steps in a row" in refused(capsys, "train", "--resume", str(folder), code=1)
+    rows = (folder / "metrics.jsonl").read_text().splitlines()
+    assert len(rows) == 4
+
+
+def test_what_raises_when_the_agent_is_back_is_not_kept_as_the_explorer(
+    whole: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "stopped"
+    run = replace(RUN, checkpoint=CheckpointConfig(every=99))
+    write_run(run, tmp_path / "run.toml")
+
+    def no_memory(*_: Any) -> float:
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="out of memory"):
+        patch.setattr(Trainer, "divergence", no_memory)
+        train(folder)
+    main(["train", "--resume", str(folder)])
+    assert record(folder) == whole
 
 
 def test_a_run_that_has_ended_or_is_none_is_refused(
@@ -235,6 +257,10 @@ def test_what_a_run_cannot_go_on_with_is_refused(
     config.write_text(config.read_text().replace("generated_seed = 0", "generated_seed = 1"))
     said = refused(capsys, "train", "--resume", str(folder))
     assert "cannot go on: its panel was " in said
+    config.write_text(config.read_text().replace("generated_seed = 1", "generated_seed = 0"))
+    config.write_text(config.read_text().replace("budget = 4", "budget = 5"))
+    said = refused(capsys, "train", "--resume", str(folder))
+    assert "cannot go on: its settings was " in said
     other = RunFolder(kept, resume=True)
     said = refused(capsys, "train", "--resume", str(kept))
     assert f"{kept} is in use by the run of process {os.getpid()}" in said
@@ -252,6 +278,29 @@ def test_before_the_first_checkpoint_a_run_starts_again(
         train(folder)
     main(["train", "--resume", str(folder)])
     assert record(folder) == whole
+
+
+@pytest.mark.parametrize("part", ["loop", "trainer", "before", "learners", "dense"])
+def test_a_state_that_is_none_leaves_the_folder_as_it_is(
+    part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "stopped"
+    stopped(folder)
+    checkpoints = Checkpoints(folder / "checkpoints", keep=1)
+    found = checkpoints.newest()
+    assert found is not None
+    checkpoints.write(found.number + 1, {**found.state, part: {"strange": 1}})
+    before = record(folder)
+    said = refused(capsys, "train", "--resume", str(folder), code=1)
+    assert f"checkpoint {found.number + 1} does not fit this run" in said
+    assert record(folder) == before
+
+
+def test_what_was_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "run").close()
+    write_run(RUN, tmp_path / "run.toml")
+    train(tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_without_checkpoints_none_is_written(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,9 @@ class Found:
 class Checkpoints:
     """The checkpoints of one run, by the number of pieces of work that are done."""
 
-    def __init__(self, folder: Path, keep: int) -> None:
-        """`folder` need not exist; the newest `keep` stay in it."""
+    def __init__(self, folder: Path, keep: int, parts: Sequence[str] = ()) -> None:
+        """`folder` need not exist; the newest `keep` stay in it. A state has the `parts`."""
+        self.parts = parts
         self.folder = folder
         self.keep = keep
 
@@ -66,27 +68,38 @@ class Checkpoints:
         """Numbers of the checkpoints, oldest first."""
         if not self.folder.is_dir():
             return []
-        return sorted(int(p.name) for p in self.folder.iterdir() if NAME.fullmatch(p.name))
+        return sorted(
+            int(p.name) for p in self.folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()
+        )
 
     def newest(self) -> Found | None:
-        """The newest checkpoint that is whole; none where there is none.
+        """The newest checkpoint that is whole; none where there is none at all.
 
-        Raises ValueError for a checkpoint of another format.
+        Raises ValueError for a checkpoint of another format, and where none of them is whole.
         """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is a file; move it away")
         passed_over: list[str] = []
         for number in reversed(self.numbers()):
             try:
                 return Found(number, self._read(number), tuple(passed_over))
             except DamagedError as error:
                 passed_over.append(str(error))
+        if passed_over:
+            raise ValueError(
+                f"none of the {len(passed_over)} checkpoints in {self.folder} is whole "
+                f"({'; '.join(passed_over)}); put one back, or remove that folder to have the run "
+                "begin again"
+            )
         return None
 
     def go_on_from(self, number: int) -> None:
         """Remove what is newer than a checkpoint, and what killed writes and removals left."""
         for newer in (n for n in self.numbers() if n > number):
             self._remove(newer)
-        for path in self.folder.glob(".*"):
-            shutil.rmtree(path)
+        for path in self.folder.glob(".????????.*"):
+            if path.is_dir() and NAME.fullmatch(path.name[1:9]):
+                shutil.rmtree(path)
 
     def clear(self) -> None:
         """Remove all checkpoints, the newest one last: the run has ended."""
@@ -98,6 +111,8 @@ class Checkpoints:
         """Away under another name first: half of a checkpoint is never there under its own."""
         target = self.folder / f"{number:08}"
         going = target.with_name(f".{target.name}.old")
+        if going.exists():
+            shutil.rmtree(going)
         target.replace(going)
         shutil.rmtree(going)
 
@@ -107,7 +122,9 @@ class Checkpoints:
             manifest = read_json(folder / MANIFEST)
         except ValueError as error:
             raise DamagedError(str(error)) from error
-        if manifest.get("format") != FORMAT:
+        if "format" not in manifest or manifest.get("number") != number:
+            raise DamagedError(f"{folder / MANIFEST} is not of checkpoint {number}")
+        if manifest["format"] != FORMAT:
             raise ValueError(
                 f"checkpoint {folder} has format {manifest.get('format')!r}, this version reads "
                 f"{FORMAT}; go on with the version that wrote it (environment.json names it)"
@@ -118,13 +135,17 @@ class Checkpoints:
                     raise DamagedError(f"{folder / name} is cut or damaged")
             tree = json.loads((folder / TREE).read_text(encoding="utf-8"))
             tensors = load_file(folder / TENSORS)
-            return decode(Encoded(tree["tree"], tree["trajectories"], tensors))
+            state = decode(Encoded(tree["tree"], tree["trajectories"], tensors))
         except DamagedError:
             raise
         except (KeyError, TypeError, AttributeError, OSError, SafetensorError) as error:
             raise DamagedError(f"{folder} is damaged: {error!r}") from error
         except ValueError as error:
             raise DamagedError(f"{folder} is damaged: {error}") from error
+        lacking = [name for name in self.parts if not isinstance(state, dict) or name not in state]
+        if lacking:
+            raise DamagedError(f"{folder} lacks {lacking[0]!r}")
+        return state
 
 
 class DamagedError(ValueError):

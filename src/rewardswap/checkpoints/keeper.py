@@ -58,7 +58,7 @@ class Keeper:
 
     def stopped(self) -> None:
         """A checkpoint of the last moment that can be kept; the older ones are there otherwise."""
-        if self.trainer.fits != self._fits:
+        if self.trainer.changes != self._changes:
             return
         try:
             self._write()
@@ -71,7 +71,7 @@ class Keeper:
 
     def _look(self) -> None:
         self._seen = self.light()
-        self._fits = self.trainer.fits
+        self._changes = self.trainer.changes
 
     def _write(self) -> None:
         if self.every:

@@ -111,7 +111,8 @@ class Learner(ABC):
         norm = nn.utils.clip_grad_norm_(self.masters.parameters(), self.gradient_clip)
         finite = bool(torch.isfinite(norm)) and math.isfinite(totals.get("loss", 0.0))
         self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
-        self.spoiled |= self.skipped_in_a_row == self.most_skipped
+        if self.most_skipped is not None:
+            self.spoiled |= self.skipped_in_a_row >= self.most_skipped
         if finite:
             self.optimizer.step()
             self.masters.write()
