@@ -90,9 +90,7 @@ def test_a_damaged_one_is_passed_over_and_said(
 def test_where_none_is_whole_nothing_begins_anew(checkpoints: Checkpoints) -> None:
     for number in (5, 11):
         (checkpoints.folder / f"{number:08}" / "state.json").write_text("")
-    with pytest.raises(
-        ValueError, match=r"none of the 2 .* whole .*00000011.*00000005"
-    ):
+    with pytest.raises(ValueError, match=r"none of the 2 .* whole .*00000011.*00000005"):
         checkpoints.newest()
     assert checkpoints.numbers() == [5, 11]
 
