@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fuzzed import Tries
+from fuzzed_checkpoints import checkpoints
 from fuzzed_models import model_folders
 from fuzzed_records import (
     collections,
@@ -37,6 +38,7 @@ KINDS: Mapping[str, Kind] = {
     "action texts": Kind(action_texts, 400, 0.15),
     "model folders": Kind(model_folders, 40, 0.04),
     "process-reward folders": Kind(reward_folders, 150, 0.05),
+    "checkpoints": Kind(checkpoints, 150, 0.05),
     "collections of rollouts": Kind(collections, 40, 0.03),
     "result files": Kind(result_files, 15, 0.015),
     "run folders, compared": Kind(compared_runs, 10, 0.01),

@@ -22,6 +22,9 @@ TENSORS = "tensors.safetensors"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"\d{8}")
 
+DAMAGED = (AttributeError, KeyError, OSError, RecursionError, SafetensorError, TypeError)
+"""What reading a spoiled file raises, beside ValueError."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -138,7 +141,7 @@ class Checkpoints:
             state = decode(Encoded(tree["tree"], tree["trajectories"], tensors))
         except DamagedError:
             raise
-        except (KeyError, TypeError, AttributeError, OSError, SafetensorError) as error:
+        except DAMAGED as error:
             raise DamagedError(f"{folder} is damaged: {error!r}") from error
         except ValueError as error:
             raise DamagedError(f"{folder} is damaged: {error}") from error
