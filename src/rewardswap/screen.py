@@ -59,7 +59,7 @@ class Screen:
         self._say(f"[bold]{escape(run.recipe)}[/]: {plan}")
         self._say(
             f"{training_tasks} tasks to learn from, {len(panel.tasks)} held out "
-            f"({panel.split}, panel {panel.hash}); record in {folder}"
+            f"({panel.split}, panel {panel.hash}); record in {escape(str(folder))}"
         )
         print_remarks(self.console, remarks)
 
