@@ -241,11 +241,17 @@ def writing(path: Path) -> Iterator[None]:
 def _refuse_files(path: Path) -> None:
     if not path.is_dir():
         return
-    said = (p for p in path.rglob("*") if p.is_file() and p.stat().st_size and p.name != LOCK)
-    if any(said):  # a run that was killed as it began has left nothing that says anything
+    if any(not _is_a_beginning(path, part) for part in path.rglob("*")):
         raise ValueError(
             f"run folder {path} is not empty; give another with --output, or move it away"
         )
+
+
+def _is_a_beginning(path: Path, part: Path) -> bool:
+    """Whether a file or folder is what a run leaves that was killed as it began."""
+    name = str(part.relative_to(path))
+    empty = name in ("metrics.jsonl", TRAIN) and part.stat().st_size == 0
+    return name in (LOCK, "trajectories", "config.part") or empty
 
 
 def _made_where() -> dict[str, Any]:

@@ -82,14 +82,14 @@ def parse_game(data: object) -> Game:
     missing = [key for key in KEYS if key not in data]
     if missing:
         raise ValueError(f"key {missing[0]!r} is missing; {WAY_OUT}")
+    if data["solvable"] is not True:
+        raise UnsolvableGameError("it is marked unsolvable; leave it out of the games folder")
     for key in ("pddl_domain", "grammar", "pddl_problem"):
         if not isinstance(data[key], str):
             raise ValueError(f"{key!r} is a {type(data[key]).__name__}, expected a text; {WAY_OUT}")
     walkthrough = data["walkthrough"]
     if not isinstance(walkthrough, list) or not all(isinstance(c, str) for c in walkthrough):
         raise ValueError(f"'walkthrough' is no list of commands; {WAY_OUT}")
-    if data["solvable"] is not True:
-        raise UnsolvableGameError("it is marked unsolvable; leave it out of the games folder")
     if _domain_digest(data["pddl_domain"]) != DOMAIN:
         raise ValueError(f"its PDDL domain is not ALFWorld's, which this engine plays; {WAY_OUT}")
     task = _TASK.search(data["grammar"])
