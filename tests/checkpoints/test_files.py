@@ -95,6 +95,12 @@ def test_where_none_is_whole_nothing_begins_anew(checkpoints: Checkpoints) -> No
     assert checkpoints.numbers() == [5, 11]
 
 
+def test_a_manifest_without_sums_proves_nothing(checkpoints: Checkpoints) -> None:
+    path = checkpoints.folder / "00000011" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "sha256": {}}))
+    assert number_of(checkpoints) == 5
+
+
 def test_one_under_another_number_is_passed_over(checkpoints: Checkpoints) -> None:
     shutil.rmtree(checkpoints.folder / "00000011")
     shutil.copytree(checkpoints.folder / "00000005", checkpoints.folder / "00000012")

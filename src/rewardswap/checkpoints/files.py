@@ -133,8 +133,8 @@ class Checkpoints:
                 f"{FORMAT}; go on with the version that wrote it (environment.json names it)"
             )
         try:
-            for name, recorded in manifest["sha256"].items():
-                if _sum(folder / name) != recorded:
+            for name in (TREE, TENSORS):
+                if _sum(folder / name) != manifest["sha256"][name]:
                     raise DamagedError(f"{folder / name} is cut or damaged")
             tree = json.loads((folder / TREE).read_text(encoding="utf-8"))
             tensors = load_file(folder / TENSORS)
