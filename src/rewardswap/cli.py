@@ -208,9 +208,10 @@ def _train(run: Run, console: Console, *, resume: bool = False) -> None:
             ]
         )
         path = training.folder.path
+        then = "goes on" if training.checkpoints.numbers() else "begins it again: none was kept"
         sys.stderr.write(
             f"rewardswap: {said}; the record so far is in {path}, and "
-            f"`rewardswap train --resume {path}` goes on\n"
+            f"`rewardswap train --resume {path}` {then}\n"
         )
         raise SystemExit(130 if by_hand else 1) from None
 

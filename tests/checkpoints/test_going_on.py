@@ -303,12 +303,16 @@ def test_what_was_killed_as_it_began_can_be_begun(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def test_without_checkpoints_none_is_written(tmp_path: Path) -> None:
+def test_without_checkpoints_none_is_written_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_run(replace(RUN, checkpoint=CheckpointConfig(every=0)), tmp_path / "run.toml")
     folder = tmp_path / "run"
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit):
         interrupt_at(patch, Policy, "step", 3)
         train(folder)
+    said = capsys.readouterr().err
+    assert f"`rewardswap train --resume {folder}` begins it again: none was kept" in said
     assert not (folder / "checkpoints").exists()
 
 
