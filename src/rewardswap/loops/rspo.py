@@ -29,7 +29,7 @@ Watcher = Callable[[Sequence[Group]], None]
 
 
 @dataclass
-class Place:
+class Position:
     """Where in a loop the work is, and what the loop has until there."""
 
     phase: Literal["branch", "explore", "harvest", "learn"] = "branch"
@@ -84,11 +84,11 @@ class Rspo(Loop):
         self.start_critic: Snapshot | None = None
         if swap.explorer_critic == "fresh" and trainer.critic is not None:
             self.start_critic = trainer.critic.snapshot()
-        self.place = Place()
+        self.position = Position()
 
     def step(self) -> None:
         """The next piece of Algorithm 1."""
-        match self.place.phase:
+        match self.position.phase:
             case "branch":
                 self._branch()
             case "explore":
@@ -103,10 +103,14 @@ class Rspo(Loop):
         self._restore()
 
     def state(self) -> dict[str, Any]:
-        """The place in the loop, the buffer, and what schedules, weight and watch know."""
-        place = self.place
+        """The position in the loop, the buffer, and what schedules, weight and watch know."""
+        position = self.position
         return {
-            "place": {**vars(place), "harvested": [*place.harvested], "seen": [*place.seen]},
+            "position": {
+                **vars(position),
+                "harvested": [*position.harvested],
+                "seen": [*position.seen],
+            },
             "buffer": self.buffer.state(),
             "stored": self.buffer.stored(),
             "lengths": self.lengths.state(),
@@ -117,7 +121,7 @@ class Rspo(Loop):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state`."""
-        self.place = Place(**state["place"])
+        self.position = Position(**state["position"])
         self.buffer.restore(state["buffer"], state["stored"])
         self.lengths.restore(state["lengths"])
         if self.weight is not None:
@@ -129,33 +133,33 @@ class Rspo(Loop):
     def _branch(self) -> None:
         """pi_B <- pi_theta, where anything is to be replayed."""
         if not self.replay_count:
-            self.place.phase = "learn"
+            self.position.phase = "learn"
             return
-        self.place.agent = self.trainer.branch()
+        self.position.agent = self.trainer.branch()
         self.trainer.become_explorer(
             fresh_optimizer=self.swap.explorer_optimizer == "fresh",
             learning_rate=self.swap.explorer_learning_rate,
             critic=self.start_critic,
         )
-        self.place.phase = "explore" if self.lengths.explore_steps else "harvest"
+        self.position.phase = "explore" if self.lengths.explore_steps else "harvest"
 
     def _explore(self) -> None:
         """One of the k updates of phase 1, under the dense reward."""
-        place, trainer, swap = self.place, self.trainer, self.swap
+        position, trainer, swap = self.position, self.trainer, self.swap
         seen = trainer.collect("explore", self.tasks, self.size)
         self._watch(seen.groups)
-        reused = swap.reuse_first_batch and not place.updates
+        reused = swap.reuse_first_batch and not position.updates
         if reused:
-            place.first = seen
+            position.first = seen
         if swap.harvest != "final" and not reused:
-            place.harvested += trainer.harvest(seen, self.outcome)
+            position.harvested += trainer.harvest(seen, self.outcome)
         trainer.update(seen, self.dense, "explore", before_scoring=self._watch)
-        place.updates += 1
+        position.updates += 1
         k = self.lengths.explore_steps
-        if not self._hacked(trainer.labelled) and place.updates < k:
+        if not self._hacked(trainer.labelled) and position.updates < k:
             return
-        if swap.harvest != "during" or not place.harvested:
-            place.phase = "harvest"
+        if swap.harvest != "during" or not position.harvested:
+            position.phase = "harvest"
             return
         # the last batch of the explorer stands for its harvest
         trainer.note(**turn_reward_spread(trainer.labelled, self.dense.name))
@@ -163,7 +167,7 @@ class Rspo(Loop):
 
     def _take_harvest(self) -> None:
         """The rollout of the final explorer."""
-        self.place.harvested += self._harvest()
+        self.position.harvested += self._harvest()
         self._swap()
 
     def _swap(self) -> None:
@@ -171,15 +175,15 @@ class Rspo(Loop):
         if self.watch is not None and self.watch.end_loop():
             self._shorten()
         self._restore()
-        place = self.place
-        self.buffer.add(place.harvested)
-        self._note_explorer(self.trainer.divergence(place.harvested))
-        place.phase, place.updates, place.harvested = "learn", 0, []
+        position = self.position
+        self.buffer.add(position.harvested)
+        self._note_explorer(self.trainer.divergence(position.harvested))
+        position.phase, position.updates, position.harvested = "learn", 0, []
 
     def _restore(self) -> None:
-        if self.place.agent is not None:
-            self.trainer.restore(self.place.agent)
-            self.place.agent = None
+        if self.position.agent is not None:
+            self.trainer.restore(self.position.agent)
+            self.position.agent = None
 
     def _harvest(self) -> list[Group]:
         """One more rollout by the final explorer, at one temperature or at several."""
@@ -211,8 +215,8 @@ class Rspo(Loop):
 
     def _learn(self) -> None:
         """One of the updates of phase 2: of the agent, under the outcome."""
-        place, trainer = self.place, self.trainer
-        fresh, place.first = place.first, None  # D_on ~ pi_theta
+        position, trainer = self.position, self.trainer
+        fresh, position.first = position.first, None  # D_on ~ pi_theta
         if fresh is None:
             fresh = trainer.collect("learn", self.tasks, self.size)
             self._keep(fresh.groups)
@@ -221,8 +225,8 @@ class Rspo(Loop):
         replayed = self.buffer.sample(count) if count else []  # D_off ~ pi_B, best first
         share = self._share(fresh)
         trainer.update(fresh, self.outcome, "learn", replayed, share, self._keep)  # the swap
-        place.updates += 1
-        if place.updates == self.lengths.learn_steps or self.finished:
+        position.updates += 1
+        if position.updates == self.lengths.learn_steps or self.finished:
             self._end_loop()
 
     def _end_loop(self) -> None:
@@ -230,8 +234,8 @@ class Rspo(Loop):
         self.trainer.loop += 1
         self.lengths.end_loop()
         if self.after_loop is not None:
-            self.after_loop(self.place.seen)
-        self.place = Place()
+            self.after_loop(self.position.seen)
+        self.position = Position()
 
     def _share(self, fresh: Collected) -> ReplayShare:
         """Alpha, or what adapts it to the agent once it is known how much replayed rows say."""
@@ -248,7 +252,7 @@ class Rspo(Loop):
 
     def _keep(self, groups: Sequence[Group]) -> None:
         if self.after_loop is not None:
-            self.place.seen += groups
+            self.position.seen += groups
 
     def _note_explorer(self, divergence: float) -> None:
         stored = diversity(self.buffer.groups)
