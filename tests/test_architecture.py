@@ -128,7 +128,6 @@ ALLOWED = {
         "models",
         "optimization",
         "rewards",
-        "seams",
     },
 }
 OUTSIDE = {"core": {"torch", "jaxtyping"}, "envs": set()}

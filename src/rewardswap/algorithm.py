@@ -1,7 +1,8 @@
 """A proximal policy-gradient method as a value: one choice per seam, and the loss they make."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -32,6 +33,8 @@ from rewardswap.seams import (
     Reduction,
     Surrogate,
     TokenRatios,
+    restore,
+    state_of,
 )
 
 
@@ -72,6 +75,16 @@ class Algorithm:
     def entropy_gradient(self) -> bool:
         """Whether a term needs the gradient of the entropy."""
         return any(term.entropy_gradient for term in self.terms)
+
+    def state(self) -> dict[str, Any]:
+        """What the parts that remember something remember, by their seam."""
+        parts = {part.name: state_of(getattr(self, part.name)) for part in fields(self)}
+        return {name: state for name, state in parts.items() if state is not None}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        for name, remembered in state.items():
+            restore(getattr(self, name), remembered)
 
     def weigh(self, batch: Batch, replay_share: float) -> Batch:
         """Weights of one optimizer step: fresh rows sum to 1 - replay_share, replayed to it.

@@ -12,16 +12,13 @@ import tomli_w
 
 from rewardswap.accounting import Accounting
 from rewardswap.checkpoints.files import Checkpoints, Found
-from rewardswap.checkpoints.keeper import Keeper
 from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
 from rewardswap.errors import UnfitCheckpointError
 from rewardswap.evaluation import Evaluation
-from rewardswap.loops.loop import Loop
 from rewardswap.run_folder import RunFolder
 from rewardswap.settings import as_toml
 from rewardswap.stage import Stage
-from rewardswap.trainer import Trainer
 
 PARTS = (
     "identity",
@@ -104,6 +101,17 @@ def found_in(
 
 
 @contextmanager
+def given_up(folder: RunFolder, stage: Stage) -> Iterator[None]:
+    """Give folder and stage up where there is a reason not to go on."""
+    try:
+        yield
+    except ValueError:
+        folder.close()
+        stage.close()
+        raise
+
+
+@contextmanager
 def fitting(number: int) -> Iterator[None]:
     """Raise UnfitCheckpointError where the state of a checkpoint is not one of this run."""
     try:
@@ -119,24 +127,3 @@ def settings_sha256(run: Run) -> str:
     """Of everything that decides the numbers of a run."""
     settings = {name: value for name, value in as_toml(run).items() if name != "output"}
     return hashlib.sha256(tomli_w.dumps(settings).encode()).hexdigest()
-
-
-def keeper_of(
-    run: RunState,
-    trainer: Trainer,
-    loop: Loop,
-    folder: RunFolder,
-    checkpoints: Checkpoints,
-    every: int,
-) -> Keeper:
-    """Keeps everything that the run, its trainer and its loop know."""
-
-    def light() -> dict[str, Any]:
-        return {
-            **run.state(),
-            "sizes": folder.sizes(),
-            "trainer": trainer.state(),
-            "loop": loop.state(),
-        }
-
-    return Keeper(checkpoints, trainer, every, light, folder.sync)

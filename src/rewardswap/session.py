@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
+from rewardswap.course import Course
 from rewardswap.dense import DenseReward
 from rewardswap.errors import RunStoppedError, StopAskedError, UnfitCheckpointError
 from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
@@ -33,7 +34,7 @@ from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
 from rewardswap.rewards.planted import phrase_rate
 from rewardswap.run_folder import RunFolder, writing
-from rewardswap.run_state import PARTS, RunState, fitting, found_in, keeper_of, settings_sha256
+from rewardswap.run_state import PARTS, RunState, fitting, found_in, given_up, settings_sha256
 from rewardswap.screen import Screen
 from rewardswap.settings import write_run
 from rewardswap.stage import Stage, make_stage
@@ -102,7 +103,10 @@ class Training:
         )
         self.folder = RunFolder(output, resume=resume)
         self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep, PARTS)
-        self.resumed = self._found() if resume else None
+        self.resumed: Found | None = None
+        if resume:
+            with given_up(self.folder, self.stage):
+                self.resumed = found_in(self.folder, self.checkpoints, self.known.identity)
 
     @property
     def _needs_start(self) -> bool:
@@ -143,7 +147,10 @@ class Training:
         try:
             before = self._start(screen) if self.resumed is None else self._before(self.resumed)
             trainer = self._trainer(screen)
-            self._train(trainer, self._loop(trainer, screen), screen)
+            course = Course(
+                trainer, self._loop(trainer, screen), self.known, self.folder, self.checkpoints
+            )
+            course.run(self.run, self.interrupts, screen, self._take_resumed())
         except UnfitCheckpointError:
             raise
         except (Exception, StopAskedError) as error:
@@ -157,36 +164,6 @@ class Training:
         screen.evaluated("after", after)
         self._record("after", after)
         return before, after, trainer
-
-    def _train(self, trainer: Trainer, loop: Loop, screen: Screen) -> None:
-        """Run the loop, from its start or from the checkpoint, and keep it as it goes."""
-        every, known = self.run.checkpoint.every, self.known
-        keeper = keeper_of(known, trainer, loop, self.folder, self.checkpoints, every)
-        if self.resumed is None:
-            keeper.begin()
-        else:
-            self._go_on(self.resumed, trainer, loop, screen)
-            keeper.begin(self.resumed.number)
-            self.resumed = None  # its tensors are not needed any more
-
-        def between() -> None:
-            keeper.between()
-            self._refuse_spoiled(trainer)
-            self.interrupts.check()
-
-        try:
-            with self.interrupts.heard_by(screen.stopping):
-                loop.run(between, keeper.stopped)
-        except (Exception, StopAskedError) as error:
-            if keeper.trouble:
-                error.add_note(keeper.trouble)
-            raise
-        if not trainer.agent_updates:
-            raise RunStoppedError(
-                f"the budget of {self.run.budget} {self.run.budget_unit} was spent before the "
-                "agent's first update; set `budget` higher, or swap.explore_steps lower"
-            )
-        keeper.keep()
 
     def _start(self, screen: Screen) -> Evaluation:
         """Write what the run is, evaluate the start policy and fit the process reward."""
@@ -205,14 +182,10 @@ class Training:
         self._record("before", before)
         return before
 
-    def _found(self) -> Found | None:
-        """The checkpoint to go on from; the folder is given up where there is a reason not to."""
-        try:
-            return found_in(self.folder, self.checkpoints, self.known.identity)
-        except ValueError:
-            self.folder.close()
-            self.stage.close()
-            raise
+    def _take_resumed(self) -> Found | None:
+        """The checkpoint to go on from, for the last time: its tensors are to be freed."""
+        found, self.resumed = self.resumed, None
+        return found
 
     def _before(self, found: Found) -> Evaluation:
         """Bring back what the run knows beside trainer and loop; the start policy's evaluation."""
@@ -220,32 +193,6 @@ class Training:
             self.known.restore(found.state, self.stage, self.run.evaluation_temperature)
         assert self.known.before is not None
         return self.known.before
-
-    def _go_on(self, found: Found, trainer: Trainer, loop: Loop, screen: Screen) -> None:
-        """Bring trainer and loop back, and then the record to where it was."""
-        state = found.state
-        with fitting(found.number):
-            trainer.resume(state["trainer"], state["learners"])
-            loop.restore(state["loop"])
-        cut = self.folder.cut(state["sizes"])
-        self.checkpoints.go_on_from(found.number)
-        self.folder.add_resume(
-            checkpoint=found.number,
-            update=trainer.agent_updates,
-            bytes_played_again=cut,
-            passed_over=list(found.passed_over),
-        )
-        screen.resumed(trainer.agent_updates, found.passed_over)
-
-    def _refuse_spoiled(self, trainer: Trainer) -> None:
-        """Raise RunStoppedError after too many optimizer steps in a row that were not finite."""
-        if trainer.spoiling is not None:
-            path = self.folder.write_batch(trainer.spoiling)
-            raise RunStoppedError(
-                f"the loss or the gradient of {trainer.most_skipped} optimizer steps in a row was "
-                f"not finite; the last batch is in {path}; set policy.learning_rate lower, or "
-                "repair what the batch shows"
-            )
 
     def _evaluate(self) -> Evaluation:
         self.known.accounting.begin()

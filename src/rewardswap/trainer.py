@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from rewardswap.accounting import Accounting
@@ -20,7 +20,6 @@ from rewardswap.models.policy import Policy
 from rewardswap.optimization import check_minibatches, fit_critic, fit_policy
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import OnFailure, label, label_all
-from rewardswap.seams import restore, state_of
 from rewardswap.types import Group, Task
 
 ReplayShare = float | Callable[[Metrics], float]
@@ -307,7 +306,7 @@ class Trainer:
             "loop": self.loop,
             "notes": dict(self._notes),
             "accounting": self.accounting.state(),
-            "methods": [_remembered(m) for m in (self.algorithm, self.explorer_algorithm)],
+            "methods": [m.state() for m in (self.algorithm, self.explorer_algorithm)],
             "streams": {role: s.cursor for role, s in self.collector.streams.items()},
         }
 
@@ -328,11 +327,9 @@ class Trainer:
         self.agent_updates, self.loop = state["agent_updates"], state["loop"]
         self._notes = dict(state["notes"])
         self.accounting.restore(state["accounting"])
-        for algorithm, kept in zip(
-            (self.algorithm, self.explorer_algorithm), state["methods"], strict=True
-        ):
-            for name, remembered in kept.items():
-                restore(getattr(algorithm, name), remembered)
+        agents, explorers = state["methods"]
+        self.algorithm.restore(agents)
+        self.explorer_algorithm.restore(explorers)
         for role, cursor in state["streams"].items():
             self.collector.streams[role].cursor = cursor
 
@@ -347,9 +344,3 @@ class Trainer:
             **{name: float(value) for name, value in self.counters.items()},
         )
         self.report(metrics, phase, groups)
-
-
-def _remembered(algorithm: Algorithm) -> dict[str, Any]:
-    """What the parts of a method remember, by their seam."""
-    parts = {part.name: state_of(getattr(algorithm, part.name)) for part in fields(algorithm)}
-    return {name: state for name, state in parts.items() if state is not None}
