@@ -1,11 +1,11 @@
 """The supervised stage: packing, schedule, and a resume that changes no bit."""
 
-import json
 from dataclasses import replace
 
 import pytest
 import torch
 
+from rewardswap.checkpoints.files import Checkpoints
 from rewardswap.models.small_agent import build_model, build_tokenizer
 from rewardswap.sft import BaseAgentConfig, train_base_agent
 from rewardswap.sft.alfworld import AlfworldLessons
@@ -47,7 +47,7 @@ def test_a_resume_gives_the_same_bits(tiny, tmp_path):
 
     with pytest.raises(StoppedError):
         train_base_agent(tiny, stop)
-    assert json.loads((tiny.checkpoint / "state.json").read_text())["step"] == 2
+    assert Checkpoints(tiny.checkpoint, keep=1).numbers() == [2]
     train_base_agent(tiny)
     assert weights_of(tiny.output) == weights_of(whole.output)
 
@@ -63,6 +63,28 @@ def test_a_checkpoint_of_other_settings_is_refused(tiny):
     train_base_agent(tiny)
     with pytest.raises(ValueError, match="made with learning_rate"):
         train_base_agent(replace(tiny, learning_rate=0.1))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "state.json", "tensors.safetensors"])
+def test_a_damaged_checkpoint_is_refused(tiny, name):
+    """And stays: what is in it may be worth mending."""
+    train_base_agent(tiny)
+    (file,) = tiny.checkpoint.glob(f"*/{name}")
+    file.write_bytes(file.read_bytes()[:-2])
+    with pytest.raises(
+        ValueError, match=r"none of the 1 checkpoints in .*agent.checkpoint is whole"
+    ):
+        train_base_agent(tiny)
+    assert file.exists()
+
+
+def test_without_resume_it_begins_again(tiny):
+    """From the first step, and its checkpoints take the place of those that lay there."""
+    train_base_agent(tiny)
+    seen = []
+    train_base_agent(replace(tiny, steps=2, resume=False), lambda numbers: seen.append(numbers))
+    assert len(seen) == 2
+    assert Checkpoints(tiny.checkpoint, keep=1).numbers() == [2]
 
 
 def test_training_stops_at_the_wanted_success(tiny):

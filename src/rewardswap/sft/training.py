@@ -19,7 +19,12 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.models.small_agent import build_model
 from rewardswap.sft.alfworld import AlfworldLessons
-from rewardswap.sft.checkpoints import load_checkpoint, save_checkpoint, save_folder
+from rewardswap.sft.checkpoints import (
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+    save_folder,
+)
 from rewardswap.sft.evaluation import evaluate
 from rewardswap.sft.lessons import Lessons
 from rewardswap.sft.rows import PackedRows, pack, stream_seed
@@ -58,7 +63,7 @@ class BaseAgentConfig:
     checkpoint_every: int = 50
     """Steps between checkpoints."""
     resume: bool = True
-    """Whether to go on from a checkpoint, if there is one."""
+    """Whether to go on from a checkpoint, if there is one; otherwise it is removed."""
     env: Lessons = field(default_factory=AlfworldLessons)
     """The world that is taught, and how."""
 
@@ -127,8 +132,10 @@ def _begin(config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast) -> Train
     model = build_model(tokenizer, stream_seed(config.seed, "weights"))
     model.train()
     training = Training(model, _optimizers(config, model))
-    if config.resume and config.checkpoint.exists():
+    if config.resume:
         load_checkpoint(config.checkpoint, training, describe(config))
+    else:
+        remove_checkpoints(config.checkpoint)
     return training
 
 
