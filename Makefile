@@ -8,7 +8,7 @@ VLLM_VENV ?= .venv-vllm
 UNCHECKED := --override-ini addopts=
 
 .PHONY: install demo test test-kills test-slow test-vllm lint types check docs bench bench-webshop-search \
-	bench-rollouts trl clean
+	bench-rollouts trl site release clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -61,6 +61,20 @@ check: lint types
 
 docs: install
 	$(BIN)/rewardswap methods --markdown > docs/methods.md
+
+site: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Wheel and sdist, each installed into an empty environment and tried there, outside the checkout.
+release: install
+	rm -rf dist build
+	$(BIN)/python -m build
+	for file in dist/*.whl dist/*.tar.gz; do \
+		place=$$(mktemp -d) && $(PYTHON) -m venv $$place/venv && \
+		$$place/venv/bin/python -m pip install --quiet --constraint constraints.txt torch "$$file" && \
+		(cd $$place && OMP_NUM_THREADS=1 venv/bin/rewardswap demo --budget 3 --env.evaluation-tasks 40) && \
+		rm -rf $$place || exit 1; \
+	done
 
 bench: install
 	$(BIN)/python benchmarks/alfworld_engine.py

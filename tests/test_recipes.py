@@ -7,7 +7,7 @@ from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.recipes import RECIPES, demo
 
-WEBSHOP = [name for name in RECIPES if name.startswith("webshop-") and "1.5b" in name]
+WEBSHOP = [name for name in RECIPES if name.startswith("webshop-") and "demo" not in name]
 
 
 def test_every_recipe_has_its_name_and_one_line_on_it() -> None:

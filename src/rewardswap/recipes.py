@@ -1,7 +1,7 @@
 """Named runs: functions that return a whole `Run`."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rewardswap.configuration import PolicyConfig, Run
@@ -54,108 +54,95 @@ def webshop_demo_grpo() -> Run:
     return replace(webshop_demo(), recipe="webshop-demo-grpo", loop="on_policy")
 
 
-def _alfworld(recipe: str, method: Method, loop: Literal["rspo", "on_policy"]) -> Run:
-    """Qwen2.5-1.5B on the official games: give `policy.model` and `env.games`."""
-    return Run(
-        recipe=recipe,
-        loop=loop,
-        method=method,
-        policy=PolicyConfig(model="Qwen2.5-1.5B-Instruct", minibatches=8, device="cuda"),
-    )
+@dataclass(frozen=True)
+class PaperCell:
+    """One cell of the paper's main table (arXiv:2607.04713), or what stands beside it.
 
+    Around GRPO, GiGPO or PPO, on ALFWorld or WebShop: N = 16, k = 3, alpha = 1/8, 150 updates (the
+    paper's); learning rate 1e-6, .01 of k3 to the start policy, clip .2 and the optimizer steps of
+    an update as in verl-agent, whose scripts the paper's baselines are. Give `policy.model`, and
+    `env.games` or `env.data`.
 
-def alfworld_rspo_grpo_1_5b() -> Run:
-    """The paper's main setting on ALFWorld: Qwen2.5-1.5B, N = 16, k = 3, alpha = 1/8."""
-    return _alfworld("alfworld-rspo-grpo-1.5b", GRPO(kl_coefficient=0.01), "rspo")
-
-
-def alfworld_rspo_grpo_1_5b_stable() -> Run:
-    """The same with pi_old / pi_behavior held at 2 (ours; the paper bounds it nowhere)."""
-    method = GRPO(kl_coefficient=0.01, importance_cap="truncate")
-    return _alfworld("alfworld-rspo-grpo-1.5b-stable", method, "rspo")
-
-
-def alfworld_rspo_gigpo_1_5b() -> Run:
-    """The paper's setting around GiGPO, divided by the standard deviation as GiGPO's script."""
-    return _alfworld("alfworld-rspo-gigpo-1.5b", GiGPO(kl_coefficient=0.01), "rspo")
-
-
-def alfworld_rspo_ppo_1_5b() -> Run:
-    """The paper's setting around PPO with a critic."""
-    return _alfworld("alfworld-rspo-ppo-1.5b", PPO(kl_coefficient=0.01), "rspo")
-
-
-def alfworld_grpo_1_5b() -> Run:
-    """The base method of the paper's main setting alone."""
-    return _alfworld("alfworld-grpo-1.5b", GRPO(kl_coefficient=0.01), "on_policy")
-
-
-def alfworld_gigpo_1_5b() -> Run:
-    """GiGPO alone."""
-    return _alfworld("alfworld-gigpo-1.5b", GiGPO(kl_coefficient=0.01), "on_policy")
-
-
-def alfworld_ppo_1_5b() -> Run:
-    """PPO with a critic alone."""
-    return _alfworld("alfworld-ppo-1.5b", PPO(kl_coefficient=0.01), "on_policy")
-
-
-def _webshop(recipe: str, method: Method, loop: Literal["rspo", "on_policy"]) -> Run:
-    """Qwen2.5-1.5B in the real shop: give `policy.model` and `env.data`.
-
-    verl-agent's: 15 turns, its prompt, synthetic instructions, learning rate 1e-6, .01 of k3 to the
-    start policy, clip .2, some 16 optimizer steps of 64 turns in an update, evaluation at
-    temperature .4; its dual clip and entropy bonus are not in the paper's objective and left out
-    (method `verl_agent_compat` has them). The paper's: 16 tasks of N = 16 (verl-agent: of 8; its
-    PPO 128 of 1), k = 3, alpha = 1/8, 150 updates. Ours: products are split, where verl-agent's
-    validation shares them with training (`env.upstream_split`).
+    WebShop has verl-agent's 15 turns, prompt, synthetic instructions and evaluation at temperature
+    .4; its dual clip and entropy bonus are not in the paper's objective and left out (method
+    `verl_agent_compat` has them), its groups of 8 (PPO: 128 tasks of 1) are the paper's 16. Ours:
+    products are split, where verl-agent's validation shares them with training
+    (`env.upstream_split`). GiGPO is divided by the standard deviation on ALFWorld and only centred
+    on WebShop, as GiGPO's scripts do. Models of 7B are in bfloat16 and run their layers again in
+    the backward pass (ours: what fits).
     """
-    return Run(
-        recipe=recipe,
-        loop=loop,
-        method=method,
-        evaluation_temperature=0.4,
-        env=WebShop(prompt="verl_agent"),
-        policy=PolicyConfig(model="Qwen2.5-1.5B-Instruct", minibatches=16, device="cuda"),
-    )
+
+    world: Literal["alfworld", "webshop"]
+    base: Literal["grpo", "gigpo", "ppo"]
+    size: Literal["1.5b", "7b"] = "1.5b"
+    swap: bool = True
+    stable: bool = False
+    """Whether pi_old / pi_behavior is held at 2 (ours; the paper bounds it nowhere)."""
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        parts = [self.world, *(["rspo"] if self.swap else []), self.base, self.size]
+        return "-".join([*parts, *(["stable"] if self.stable else [])])
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a sentence."""
+        where = {"alfworld": "ALFWorld", "webshop": "WebShop"}[self.world]
+        base = {"grpo": "GRPO", "gigpo": "GiGPO", "ppo": "PPO with a critic"}[self.base]
+        if self.stable:
+            return f"The same with pi_old / pi_behavior held at 2 (ours): {where}, {base}."
+        if self.swap:
+            return f"The paper's RSPO around {base} on {where}, Qwen2.5-{self.size.upper()}."
+        return f"{base} alone on {where}, Qwen2.5-{self.size.upper()}."
+
+    def run(self) -> Run:
+        """The whole run."""
+        shop = self.world == "webshop"
+        policy = PolicyConfig(
+            model=f"Qwen2.5-{self.size.upper()}-Instruct",
+            minibatches=16 if shop else 8,
+            device="cuda",
+            precision="bfloat16" if self.size == "7b" else "float32",
+            gradient_checkpointing=self.size == "7b",
+        )
+        run = Run(
+            recipe=self.name,
+            loop="rspo" if self.swap else "on_policy",
+            method=self._method(),
+            policy=policy,
+        )
+        if not shop:
+            return run
+        return replace(run, evaluation_temperature=0.4, env=WebShop(prompt="verl_agent"))
+
+    def _method(self) -> Method:
+        if self.base == "ppo":
+            return PPO(kl_coefficient=0.01)
+        if self.base == "gigpo":
+            normalisation: Literal["std", "mean"] = "mean" if self.world == "webshop" else "std"
+            return GiGPO(kl_coefficient=0.01, normalisation=normalisation)
+        cap: Literal["truncate", "none"] = "truncate" if self.stable else "none"
+        return GRPO(kl_coefficient=0.01, importance_cap=cap)
 
 
-def webshop_rspo_grpo_1_5b() -> Run:
-    """The paper's main setting on WebShop: Qwen2.5-1.5B, N = 16, k = 3, alpha = 1/8."""
-    return _webshop("webshop-rspo-grpo-1.5b", GRPO(kl_coefficient=0.01), "rspo")
+def _paper_cells() -> Iterator[PaperCell]:
+    """Every cell of the table, swap before base."""
+    for world in ("alfworld", "webshop"):
+        for size in ("1.5b", "7b"):
+            for swap in (True, False):
+                for base in ("grpo", "gigpo", "ppo"):
+                    yield PaperCell(world, base, size, swap)
+                    if swap and base == "grpo":
+                        yield PaperCell(world, base, size, swap, stable=True)
 
 
-def webshop_rspo_grpo_1_5b_stable() -> Run:
-    """The same with pi_old / pi_behavior held at 2 (ours; the paper bounds it nowhere)."""
-    method = GRPO(kl_coefficient=0.01, importance_cap="truncate")
-    return _webshop("webshop-rspo-grpo-1.5b-stable", method, "rspo")
+def _recipe(cell: PaperCell) -> Callable[[], Run]:
+    def make() -> Run:
+        return cell.run()
 
-
-def webshop_rspo_gigpo_1_5b() -> Run:
-    """The paper's setting around GiGPO, only centred as GiGPO's script for WebShop."""
-    method = GiGPO(kl_coefficient=0.01, normalisation="mean")
-    return _webshop("webshop-rspo-gigpo-1.5b", method, "rspo")
-
-
-def webshop_rspo_ppo_1_5b() -> Run:
-    """The paper's setting on WebShop around PPO with a critic."""
-    return _webshop("webshop-rspo-ppo-1.5b", PPO(kl_coefficient=0.01), "rspo")
-
-
-def webshop_grpo_1_5b() -> Run:
-    """The base method of the paper's main setting on WebShop alone."""
-    return _webshop("webshop-grpo-1.5b", GRPO(kl_coefficient=0.01), "on_policy")
-
-
-def webshop_gigpo_1_5b() -> Run:
-    """GiGPO alone on WebShop, only centred."""
-    method = GiGPO(kl_coefficient=0.01, normalisation="mean")
-    return _webshop("webshop-gigpo-1.5b", method, "on_policy")
-
-
-def webshop_ppo_1_5b() -> Run:
-    """PPO with a critic alone on WebShop."""
-    return _webshop("webshop-ppo-1.5b", PPO(kl_coefficient=0.01), "on_policy")
+    make.__doc__ = cell.summary
+    return make
 
 
 RECIPES: dict[str, Callable[[], Run]] = {
@@ -163,19 +150,5 @@ RECIPES: dict[str, Callable[[], Run]] = {
     "demo-grpo": demo_grpo,
     "webshop-demo": webshop_demo,
     "webshop-demo-grpo": webshop_demo_grpo,
-    "alfworld-rspo-grpo-1.5b": alfworld_rspo_grpo_1_5b,
-    "alfworld-rspo-grpo-1.5b-stable": alfworld_rspo_grpo_1_5b_stable,
-    "alfworld-rspo-gigpo-1.5b": alfworld_rspo_gigpo_1_5b,
-    "alfworld-rspo-ppo-1.5b": alfworld_rspo_ppo_1_5b,
-    "alfworld-grpo-1.5b": alfworld_grpo_1_5b,
-    "alfworld-gigpo-1.5b": alfworld_gigpo_1_5b,
-    "alfworld-ppo-1.5b": alfworld_ppo_1_5b,
-    "webshop-rspo-grpo-1.5b": webshop_rspo_grpo_1_5b,
-    "webshop-rspo-grpo-1.5b-stable": webshop_rspo_grpo_1_5b_stable,
-    "webshop-rspo-gigpo-1.5b": webshop_rspo_gigpo_1_5b,
-    "webshop-rspo-ppo-1.5b": webshop_rspo_ppo_1_5b,
-    "webshop-grpo-1.5b": webshop_grpo_1_5b,
-    "webshop-gigpo-1.5b": webshop_gigpo_1_5b,
-    "webshop-ppo-1.5b": webshop_ppo_1_5b,
-}
+} | {cell.name: _recipe(cell) for cell in _paper_cells()}
 """Every recipe by its name on the command line."""

@@ -1,0 +1,65 @@
+"""Memory and work of the recipes of the paper's table on 1, 2, 4 and 8 devices, as Markdown.
+
+Arithmetic of `rewardswap plan`, nothing is loaded: python benchmarks/plans.py [--memory 80]
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rewardswap.configuration import Run
+from rewardswap.methods.ppo import PPO
+from rewardswap.plan.command import make_plan
+from rewardswap.plan.settings import PlanSettings
+from rewardswap.plan.work import per_agent_update
+from rewardswap.recipes import RECIPES
+
+DEVICES = (1, 2, 4, 8)
+GIB = 2**30
+CHANGES: dict[str, dict[str, object]] = {
+    "as it is": {},
+    "--policy.lora-rank 32": {"lora_rank": 32},
+}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", type=float, default=80.0, help="of one device, in GiB")
+    memory = parser.parse_args().memory
+    print(
+        "| recipe | changed | " + " | ".join(f"{n} GPU" for n in DEVICES) + " | TFLOPs an update |"
+    )
+    print("|---" * (len(DEVICES) + 3) + "|")
+    for name, run in recipes():
+        for change, settings in CHANGES.items():
+            if isinstance(run.method, PPO) and settings:
+                continue
+            changed = replace(run, policy=replace(run.policy, **settings))
+            print(row(name, change, changed, memory), flush=True)
+
+
+def recipes() -> Iterator[tuple[str, Run]]:
+    """The recipes of models that do not ship, with the turns of the real worlds."""
+    for name, make in RECIPES.items():
+        run = make()
+        if "demo" in name or "stable" in name:
+            continue
+        if name.startswith("alfworld"):
+            run = replace(run, env=replace(run.env, turn_limit=50))
+        yield name, run
+
+
+def row(name: str, change: str, run: Run, memory: float) -> str:
+    """One line: the largest of rollout, update and branch on each device, in GiB."""
+    sizing = make_plan(run, PlanSettings(device_memory=memory)).sizing
+    work = per_agent_update(sizing).flops / 1e12
+    cells = []
+    for devices in DEVICES:
+        peak = replace(sizing, devices=devices).memory().peak / GIB
+        cells.append(f"{peak:.0f}" if peak <= memory else f"({peak:.0f})")
+    return f"| `{name}` | {change} | " + " | ".join(cells) + f" | {work:,.0f} |"
+
+
+if __name__ == "__main__":
+    main()
