@@ -17,12 +17,13 @@ ALLOWED = {
     "seams": {"types", "models"},
     "choices": {"types", "seams", "core", "models"},
     "algorithm": {"types", "seams", "core", "models", "choices"},
-    "methods": {"types", "seams", "core", "algorithm", "models", "choices", "outside"},
+    "methods": {"types", "seams", "core", "algorithm", "models", "choices", "outside", "described"},
     "models": {"types", "core", "envs"},  # the small agent's words are those of its world
     "envs": {"task"},  # a worker process imports nothing else, and so no torch
     "checks": set(),
     "outside": set(),
-    "env_config": {"checks", "envs"},
+    "env_config": {"adapters", "checks", "envs"},
+    "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown"},
     "replay": {"types"},
@@ -31,6 +32,18 @@ ALLOWED = {
     "statistics": set(),
     "report": {"shown", "statistics"},
     "shown": set(),
+    "described": set(),
+    "help": {"described"},
+    "diagnosis": {
+        "configuration",
+        "monitors",
+        "options",
+        "report",
+        "run_options",
+        "settings",
+        "shown",
+        "statistics",
+    },
     "redaction": set(),
     "comparison": {
         "configuration",
@@ -43,6 +56,7 @@ ALLOWED = {
         "settings",
         "statistics",
         "types",
+        "help",
     },
     "experiments": {
         "checks",
@@ -63,6 +77,7 @@ ALLOWED = {
         "settings",
         "shown",
         "version",
+        "help",
     },
     "loops": {
         "trainer",
@@ -96,6 +111,7 @@ ALLOWED = {
         "trainer",
         "types",
         "whole",
+        "help",
     },
     "whole": set(),
     "lock": set(),
@@ -112,6 +128,7 @@ ALLOWED = {
     },
     "collection": {"types", "models", "rollout"},
     "errors": set(),
+    "recording": {"checks", "models", "types"},
     "annotation": {"types", "choices", "algorithm", "models", "errors"},
     "optimization": {"seams", "algorithm", "models", "errors"},
     "accounting": set(),
