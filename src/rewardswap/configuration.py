@@ -17,6 +17,7 @@ from rewardswap.methods.base import Method
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.head import HEAD_LOGITS
 from rewardswap.models.optimizers import OptimizerName
+from rewardswap.recording import RecordConfig
 from rewardswap.rewards.sources import RewardConfig
 from rewardswap.rollout.config import RolloutConfig
 
@@ -153,6 +154,7 @@ class Run:
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Used by the loops rspo and dense."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    record: RecordConfig = field(default_factory=RecordConfig)
 
     def __post_init__(self) -> None:
         _finite(self)

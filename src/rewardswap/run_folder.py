@@ -20,8 +20,8 @@ from rewardswap.errors import RunStoppedError
 from rewardswap.evaluation import Evaluation
 from rewardswap.lock import LOCK, locked
 from rewardswap.models.batching import Batch
+from rewardswap.recording import trajectory_record
 from rewardswap.redaction import without_secrets
-from rewardswap.types import Group, Trajectory
 
 RECORDED_VERSIONS = ("rewardswap", "torch", "transformers", "numpy", "tokenizers", "safetensors")
 
@@ -122,18 +122,10 @@ class RunFolder:
         self._append(name, row)
         self._flush(name)
 
-    def add_trajectories(
-        self, groups: Sequence[Group], phase: str, source: str, indices: Sequence[int] = (0,)
-    ) -> None:
-        """Sampled trajectories of training, with the rewards of `source` where they have them."""
-        for group in groups:
-            rewards = group.rewards.get(source)
-            for n in indices:
-                trajectory = group.trajectories[n]
-                count = len(trajectory.turns)
-                scored = None if rewards is None else rewards[n, :count].tolist()
-                record = trajectory_record(trajectory, phase, scored)
-                self._append(TRAIN, record)
+    def add_trajectories(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Further lines of trajectories/train.jsonl."""
+        for record in records:
+            self._append(TRAIN, record)
         self._flush(TRAIN)
 
     def add_resume(self, **facts: Any) -> None:
@@ -192,38 +184,6 @@ class RunFolder:
         except RunStoppedError:
             if not self._refused:  # what a file still held was said to be lost already
                 raise
-
-
-def trajectory_record(
-    trajectory: Trajectory, phase: str, process_reward: Sequence[float] | None
-) -> dict[str, Any]:
-    """A trajectory as a person and a report read it."""
-    return {
-        "task": trajectory.task.id,
-        "family": trajectory.task.family,
-        "origin": trajectory.task.origin,
-        "index": trajectory.index,
-        "outcome": trajectory.outcome,
-        "task_score": trajectory.task_score,
-        "success": trajectory.success,
-        "stop": trajectory.stop,
-        "policy_version": trajectory.policy_version,
-        "phase": phase,
-        "turns": [
-            {
-                "observation": turn.observation,
-                "action": turn.action,
-                "valid": turn.valid,
-                "truncated": turn.truncated,
-                "reward": turn.reward,
-                "logprob_sum": float(turn.logprobs.sum()),
-                "tokens": len(turn.action_ids),
-            }
-            for turn in trajectory.turns
-        ],
-        "final_observation": trajectory.final_observation,
-        "process_reward": None if process_reward is None else list(process_reward),
-    }
 
 
 @contextmanager

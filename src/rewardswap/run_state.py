@@ -125,5 +125,5 @@ def fitting(number: int) -> Iterator[None]:
 
 def settings_sha256(run: Run) -> str:
     """Of everything that decides the numbers of a run."""
-    settings = {name: value for name, value in as_toml(run).items() if name != "output"}
+    settings = {n: part for n, part in as_toml(run).items() if n not in ("output", "record")}
     return hashlib.sha256(tomli_w.dumps(settings).encode()).hexdigest()

@@ -30,6 +30,7 @@ from rewardswap.models.precision import round_weights
 from rewardswap.monitors import warnings_of
 from rewardswap.outer_loop import make_loop
 from rewardswap.prm.collection import collect_for_reward
+from rewardswap.recording import Recorder
 from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
 from rewardswap.rewards.planted import phrase_rate
@@ -247,6 +248,8 @@ class Training:
     def _trainer(self, screen: Screen) -> Trainer:
         run = self.run
         source = self.dense.source
+        tokenizer = self.stage.language_model.tokenizer
+        recorder = Recorder(run.record, tokenizer, source.name if source else "outcome")
 
         def linear(updates: int) -> float:
             return run.policy.learning_rate * (1 - updates / run.budget)
@@ -256,7 +259,7 @@ class Training:
                 played = (t for group in groups for t in group.trajectories)
                 metrics["planted_share"] = phrase_rate(played, run.reward.planted_phrase)
             self.folder.add_metrics({"phase": phase, **metrics})
-            self.folder.add_trajectories(groups[:1], phase, source.name if source else "outcome")
+            self.folder.add_trajectories(recorder.records(metrics, phase, groups))
             screen.updated(metrics, phase)
             for kind, words in warnings_of(metrics).items():
                 self._warn(screen, kind, words, metrics["update"])
@@ -279,6 +282,7 @@ class Training:
             most_skipped=run.checkpoint.most_skipped,
             learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
+            learned=recorder.learned,
         )
 
     def _loop(self, trainer: Trainer, screen: Screen) -> Loop:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
@@ -56,7 +58,10 @@ class Trainer:
         on_failed_reward: OnFailure = "stop",
         learning_rate: Callable[[int], float] | None = None,
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
+        learned: Callable[[Sequence[Group], Batch, Tensor], None] = lambda *_: None,
     ) -> None:
+        """`report` hears of every update and harvest once it is over, `learned` of every update
+        before its first step: its groups, their rows, and which of the rows a loss reads."""
         self.policy = policy
         self.algorithm = algorithm
         self.explorer_algorithm = explorer_algorithm or algorithm
@@ -67,6 +72,7 @@ class Trainer:
         self.on_failed_reward: OnFailure = on_failed_reward
         self.learning_rate = learning_rate
         self.report = report
+        self.learned = learned
         self.agent_updates = 0
         self.loop = 0
         self.accounting = Accounting()
@@ -155,6 +161,7 @@ class Trainer:
         kept += again
         self.counters["dropped_rewards"] += lost
         batch, read, said = annotated(kept, algorithm, self.policy, self.critic, self.reference)
+        self.learned(kept, batch, read)
         metrics.update(said)
         metrics["fresh_groups"], metrics["replayed_groups"] = float(fresh_groups), float(len(again))
         share = replay_share(metrics) if callable(replay_share) else replay_share
