@@ -36,6 +36,7 @@ ALLOWED = {
     "help": {"described"},
     "diagnosis": {
         "configuration",
+        "help",
         "monitors",
         "options",
         "report",

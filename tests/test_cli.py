@@ -129,10 +129,10 @@ def test_names_and_keys_that_the_list_of_methods_does_not_know(
     assert "did you mean 'gigpo'?" in refused(capsys, "methods", "gigp")
     assert "unknown key '--foo'" in refused(capsys, "methods", "--foo")
     assert "unknown key '--foo'" in refused(capsys, "methods", "gigpo", "--foo")
+    assert "unknown key '--foo'" in refused(capsys, "recipes", "--foo")
     assert "one method at a time" in refused(capsys, "methods", "gigpo", "ppo")
-    assert "no further words" in refused(capsys, "recipes", "demo")
-    main(["recipes", "--help"])
-    assert "webshop-demo" in capsys.readouterr().out
+    assert "one recipe at a time, got demo two" in refused(capsys, "recipes", "demo", "two")
+    assert "unknown recipe 'demi'; did you mean 'demo'?" in refused(capsys, "recipes", "demi")
 
 
 def test_settings_that_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 """`rewardswap model`: folders made of a small GGUF file in a wheel of our own, and its refusals."""
 
 import hashlib
-import io
 import json
 import subprocess
 from pathlib import Path
@@ -295,11 +294,9 @@ def test_a_model_that_was_not_fetched_says_how(
 
 
 @pytest.mark.parametrize("words", [[], ["--help"]])
-def test_help_is_there(words: list[str]) -> None:
-    console = Console(file=io.StringIO(), width=80)
-    command.model(words, console)
-    assert isinstance(console.file, io.StringIO)
-    assert "rewardswap model fetch NAME" in console.file.getvalue()
+def test_help_is_there(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command.model(words, Console())
+    assert "rewardswap model fetch NAME" in capsys.readouterr().out
 
 
 def test_every_name_that_is_known_can_be_fetched() -> None:

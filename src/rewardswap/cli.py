@@ -73,6 +73,7 @@ COMMANDS: dict[str, Command] = {
     "train": _of("training_commands:train"),
     "eval": _of("evaluation_command:evaluate"),
     "experiment": _of("experiments.command:experiment"),
+    "diagnose": _of("diagnosis.command:diagnose_run"),
     "report": _of("comparison.command:report"),
     "sft": _of("training_commands:make_base_agent"),
     "prm": _of("prm.command:prm"),

@@ -11,16 +11,9 @@ from rewardswap.envs.webshop.files import NOUNS, Size, find_set, read_records
 from rewardswap.envs.webshop.nouns import MODEL, load_tagger, tag_nouns, write_nouns
 from rewardswap.envs.webshop.reading import read_products
 from rewardswap.envs.webshop.synthetic import write_catalogue
+from rewardswap.help.showing import show_help
 from rewardswap.names import unknown
-from rewardswap.options import UsageError, parse
-
-USAGE = """\
-usage: rewardswap data prepare webshop --data FOLDER
-         write the nouns of WebShop's product names, found with spaCy, into its
-         folder
-       rewardswap data generate webshop --output FOLDER
-         write a generated shop in WebShop's own file format
-(with --help after that: all settings)"""
+from rewardswap.options import HELP, UsageError, parse
 
 
 @dataclass(frozen=True)
@@ -49,8 +42,8 @@ class GenerateWebShop:
 
 def data(words: list[str], console: Console) -> None:
     """Prepare an environment's data, or generate some."""
-    if not words or words[0] in ("-h", "--help"):
-        console.print(USAGE, highlight=False, markup=False)
+    if not words or words[0] in HELP:
+        show_help("rewardswap data")
         return
     what, rest = words[0], words[1:]
     if what not in COMMANDS:

@@ -2,7 +2,6 @@
 
 import copy
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,9 +13,13 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
+from rewardswap.help.showing import show_help
 from rewardswap.names import dotted, unknown
 
 Settings = TypeVar("Settings")
+
+HELP = ("-h", "--help")
+"""Words that ask for help."""
 
 LONGEST_LINE = 1000
 """Most characters of an error that are shown."""
@@ -75,13 +78,17 @@ def parse(
 ) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one.
 
-    `elsewhere` says of keys that other choices have what to give for them.
+    `elsewhere` says of keys that other choices have what to give for them. A word that asks for
+    help prints that of the command and ends with exit code 0.
     """
+    if any(word in HELP for word in words):
+        show_help(program, kind if default is None else default)
+        raise SystemExit(0)
     start: dict[str, Any] = {} if default is None else {"default": default}
     options = option_types(kind if default is None else default)
     for word in words:
         key = word.split("=", 1)[0]
-        if key.startswith("--") and key != "--help" and key.replace("_", "-") not in options:
+        if key.startswith("--") and key.replace("_", "-") not in options:
             hint = (elsewhere or {}).get(key.replace("_", "-"))
             if hint is not None:
                 raise UsageError(f"{key} {hint}")
@@ -99,10 +106,7 @@ def parse(
             )
             settings: Settings = checked(read)
             return settings
-    except SystemExit as stop:
-        if not stop.code:
-            sys.stdout.write(printed.getvalue())
-            raise
+    except SystemExit:
         raise UsageError(_first_reason(printed.getvalue(), words, options)) from None
 
 

@@ -6,18 +6,9 @@ from pathlib import Path
 from rich.console import Console
 
 from rewardswap.comparison.arms import MIXABLE
+from rewardswap.help.showing import show_help
 from rewardswap.names import unknown
-from rewardswap.options import UsageError, checked, leading, parse
-
-USAGE = """\
-usage: rewardswap report RESULTS.jsonl|RUN_FOLDER ... --output FOLDER
-         compare runs: tables (Markdown, HTML, CSV) and plots (PNG)
-       rewardswap report RUN_FOLDER
-         write the run's own report.html anew
---baseline ARM           what arms are compared with that name nothing themselves
---mix commits settings temperatures budgets
-                         what may differ between compared results; every table
-                         then says so"""
+from rewardswap.options import HELP, UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -39,8 +30,8 @@ class ReportSettings:
 
 def report(words: list[str], console: Console) -> None:
     """Compare runs: tables and plots; or write one run's report anew."""
-    if not words or words[0] in ("-h", "--help"):
-        console.print(USAGE, highlight=False, markup=False)
+    if not words or words[0] in HELP:
+        show_help("rewardswap report", ReportSettings())
         return
     first, rest = leading(words)
     paths = [Path(word) for word in first]

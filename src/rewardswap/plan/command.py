@@ -28,18 +28,6 @@ from rewardswap.plan.tables import (
     work_table,
 )
 
-USAGE = """\
-usage: rewardswap plan RECIPE [--KEY VALUE ...]
-       rewardswap plan RUN/config.toml [--KEY VALUE ...]
-the keys of `rewardswap train`, and
-  --device-memory GIB    memory of one device; cpu: this machine's
-  --host-memory GIB      memory of the host; none: this machine's
-  --devices N            devices that share the episodes (arithmetic only)
-  --success P            chance that the start policy wins a task
-  --turns K              mean turns of an episode; none: the turn cap
-  --tokens-per-action L  mean tokens of an action; none: measured or assumed
-  --check                exit code 1 where something does not fit"""
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -4,24 +4,15 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from rewardswap.help.showing import show_help
 from rewardswap.names import unknown
-from rewardswap.options import UsageError
-
-USAGE = """\
-usage: rewardswap prm collect --output DATA [--policies MODEL ...]
-         play rollouts to train or judge process reward models on
-       rewardswap prm train DATA --output MODEL [--preset NAME]
-         fit a process reward model and say how good it is
-       rewardswap prm eval MODEL DATA
-       rewardswap prm eval DATA --reward NAME
-         judge a model, a rule or a function of your own on rollouts
-(with --help after that: all settings)"""
+from rewardswap.options import HELP, UsageError
 
 
 def prm(words: list[str], console: Console) -> None:
     """Collect rollouts for process reward models, train them, judge them."""
-    if not words or words[0] in ("-h", "--help"):
-        console.print(USAGE, highlight=False, markup=False)
+    if not words or words[0] in HELP:
+        show_help("rewardswap prm")
         return
     if words[0] not in COMMANDS:
         raise UsageError(unknown("prm command", words[0], COMMANDS))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.options import UsageError, leading
+from rewardswap.options import HELP, UsageError, leading
 from rewardswap.rewards.cache import FeatureCache
 
 
@@ -15,7 +15,7 @@ def data_after(words: Sequence[str], program: str) -> tuple[Path, list[str]]:
     Raises UsageError where there is none, or a second word.
     """
     first, rest = leading(words)
-    if any(word in ("-h", "--help") for word in rest):
+    if any(word in HELP for word in rest):
         return Path(), rest
     if len(first) != 1:
         raise UsageError(f"{program} needs the folder of one collection first, got {first}")
