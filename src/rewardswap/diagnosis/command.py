@@ -9,14 +9,8 @@ from rich.console import Console
 from rewardswap.diagnosis.advice import fitting, settings_of
 from rewardswap.diagnosis.diagnose import diagnose, observe
 from rewardswap.diagnosis.screen import lines
-from rewardswap.options import UsageError, checked, leading, parse
-
-USAGE = """\
-usage: rewardswap diagnose RUN_FOLDER [--json]
-         why a run does not learn: known causes that its record shows, with the
-         numbers and what to try; also of a run that is not finished
---json  the same as JSON
-The causes and their thresholds: docs/diagnosing.md"""
+from rewardswap.help.showing import show_help
+from rewardswap.options import HELP, UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -29,8 +23,8 @@ class DiagnoseSettings:
 
 def diagnose_run(words: list[str], console: Console) -> None:
     """Say why a run does not learn: known causes, evidence, what to try."""
-    if not words or words[0] in ("-h", "--help"):
-        console.print(USAGE, highlight=False, markup=False)
+    if not words or words[0] in HELP:
+        show_help("rewardswap diagnose", DiagnoseSettings())
         return
     first, rest = leading(words)
     if rest == ["--json"]:
