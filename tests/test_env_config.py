@@ -12,6 +12,7 @@ from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config import ENVIRONMENTS, base, environment_name, model_of
 from rewardswap.env_config.alfworld import Alfworld, TaskType
 from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.env_config.own import Own
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.envs.alfworld.game import TASK_TYPES
 from rewardswap.envs.base import World
@@ -121,7 +122,7 @@ def test_the_choices_of_prompts_are_those_of_the_rollout() -> None:
 def test_every_environment_is_whole(name: str) -> None:
     env = ENVIRONMENTS[name]()
     assert environment_name(env) == name
-    assert env.agent in SMALL_AGENTS
+    assert env.agent in (*SMALL_AGENTS, "")
     settings = {setting.name for setting in fields(env)}
     assert {idle for names in env.idle().values() for idle in names} <= settings
 
@@ -180,6 +181,8 @@ def test_the_small_agent_of_the_environment_is_the_model_by_default() -> None:
     assert model_of(Alfworld(), None) == model_of(Alfworld(), "base-agent") == "base-agent"
     assert model_of(WebShop(), None) == model_of(WebShop(), "shop-agent") == "shop-agent"
     assert model_of(WebShop(), "folder") == "folder"
+    with pytest.raises(ValueError, match=r"no model ships for environment own; give policy\.model"):
+        Run("x", env=Own())
     with pytest.raises(ValueError, match="'base-agent' is the small agent of alfworld"):
         Run("x", env=WebShop(), policy=PolicyConfig(model="base-agent"))
     Run("x", env=WebShop())

@@ -14,6 +14,8 @@ CHARACTERS_PER_TOKEN = 4
 """Assumed where there is no tokenizer (ours)."""
 TEMPLATE_TOKENS = 8
 """Tokens of a chat template around a message, assumed where there is no tokenizer (ours)."""
+UNTOLD = ("look around",)
+"""Stands for every action where the world tells no admissible ones (ours)."""
 
 Wandering = Sequence[tuple[Observation, str]]
 """What was seen and done, turn after turn."""
@@ -156,7 +158,7 @@ def wander(world: World, tasks: Sequence[Task], turns: int, seed: int) -> list[W
         random, turns_played = Random(seed + number), []
         observation = environment.reset(task)
         for _ in range(turns):
-            action = random.choice(observation.admissible)
+            action = random.choice(observation.admissible or UNTOLD)
             turns_played.append((observation, action))
             step = environment.step(action)
             observation = environment.reset(task) if step.terminated else step.observation

@@ -8,6 +8,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from rewardswap.envs.base import Environment, Observation, PromptStyle, Step, World
+from rewardswap.plan.lengths import UNTOLD
 from rewardswap.rollout.prompting import Context
 from rewardswap.types import Task
 
@@ -89,7 +90,7 @@ class TrialActions:
 
     def __call__(self, session: str, turn: int) -> Sequence[int]:
         number = self._numbers.setdefault(session, len(self._numbers))
-        admissible = list(self.world.openings[number].admissible)
+        admissible = list(self.world.openings[number].admissible or UNTOLD)
         Random(number).shuffle(admissible)
         for action in admissible:
             ids = self._tokens(action)

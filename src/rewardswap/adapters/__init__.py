@@ -1,0 +1,1 @@
+"""Environments that were written for another contract, as worlds of this one."""
