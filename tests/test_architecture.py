@@ -34,6 +34,17 @@ ALLOWED = {
     "shown": set(),
     "described": set(),
     "help": {"described"},
+    "doctor": {
+        "env_config",
+        "env_options",
+        "models",
+        "options",
+        "plan",
+        "rollout",
+        "shown",
+        "stage",
+        "types",
+    },
     "play": {
         "checks",
         "env_config",

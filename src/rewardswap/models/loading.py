@@ -62,10 +62,17 @@ class LanguageModel:
 
 
 def model_folder(name: str) -> Path:
-    """The folder of a model with a short name (a small agent, a fetched one), or `name` itself."""
+    """The folder of a model with a short name (a small agent, a fetched one), or `name` itself.
+
+    A run's folder stands for the checkpoint in it.
+    """
     if name in SMALL_AGENTS:
         return Path(str(files("rewardswap") / "assets" / name))
-    return fetched_folder(name) if name in FETCHED else Path(name)
+    if name in FETCHED:
+        return fetched_folder(name)
+    folder, inner = Path(name), Path(name) / "checkpoint"
+    is_run = (inner / "config.json").is_file() and not (folder / "config.json").is_file()
+    return inner if is_run else folder
 
 
 def fetched_folder(name: str) -> Path:

@@ -7,7 +7,7 @@ ours and smaller, so that an episode fits into some 130 tokens.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Literal
 
@@ -32,7 +32,10 @@ from rewardswap.envs.alfworld.game import (
 )
 from rewardswap.envs.alfworld.goals import goals_of, possible_types, rooms_with, sentence
 from rewardswap.envs.alfworld.oracle import solve
-from rewardswap.envs.alfworld.world import GameWorld
+from rewardswap.envs.alfworld.world import TRAIN, GameWorld
+from rewardswap.task import Task
+
+HELD_OUT = "held_out"
 
 REPEATABLE = ("Cabinet", "Drawer", "Shelf", "CounterTop", "SideTable", "StoveBurner")
 """Receptacle kinds of which a room may have several."""
@@ -175,7 +178,10 @@ def _stream_seed(seed: int, split: str, number: int) -> int:
 
 
 class GeneratedWorld(GameWorld):
-    """A world of freshly generated games with the splits `train` and `held_out`."""
+    """A world of freshly generated games with the splits `train` and `held_out`.
+
+    The games of `train` are made when another split than `held_out` is first listed.
+    """
 
     def __init__(
         self,
@@ -193,11 +199,16 @@ class GeneratedWorld(GameWorld):
         Without `task_type` the six are equally likely.
         """
         seen: set[str] = set()
-        splits = {
-            split: fresh_games(_stream_seed(seed, split, 0), count, size, seen, task_type)
-            for split, count in (("held_out", held_out), ("train", train))
-        }
-        super().__init__(splits, style=style, turn_limit=turn_limit)
+        held = fresh_games(_stream_seed(seed, HELD_OUT, 0), held_out, size, seen, task_type)
+        super().__init__({HELD_OUT: held}, style=style, turn_limit=turn_limit)
+        first = _stream_seed(seed, TRAIN, 0)
+        self._train = partial(fresh_games, first, train, size, seen, task_type)
+
+    def tasks(self, split: str) -> list[Task]:
+        """Every game of a split once; raises ValueError naming the splits."""
+        if split != HELD_OUT and TRAIN not in self._games:
+            self._add(TRAIN, self._train())
+        return super().tasks(split)
 
 
 def fresh_games(

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rewardswap.envs.alfworld.engine import TextEngine
 from rewardswap.envs.alfworld.game import Game, game_id
+from rewardswap.envs.alfworld.oracle import solve
 from rewardswap.envs.alfworld.pddl import WAY_OUT, UnsolvableGameError, read_game
 from rewardswap.envs.alfworld.prompts import AlfworldPrompts
 from rewardswap.envs.alfworld.wording import shorten
@@ -120,6 +121,10 @@ class GameWorld:
             f"unknown task {task.id!r} ({task.family}); list its split with tasks(split) first, "
             f"listed so far: {sorted(self._games)}"
         )
+
+    def solution(self, task: Task) -> list[str]:
+        """A shortest list of commands that wins the game; raises ValueError for one without."""
+        return solve(self.game(task))
 
     def _add(self, split: str, games: Sequence[Game]) -> None:
         named: dict[str, Game] = {}

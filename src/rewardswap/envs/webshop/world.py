@@ -8,6 +8,7 @@ from rewardswap.envs.base import Observation, PromptStyle, Step
 from rewardswap.envs.verl_agent import VERL_AGENT
 from rewardswap.envs.webshop.actions import parse_action
 from rewardswap.envs.webshop.catalogue import Catalogue
+from rewardswap.envs.webshop.oracle import solve
 from rewardswap.envs.webshop.place import Place
 from rewardswap.envs.webshop.prompts import ShopPrompts
 from rewardswap.envs.webshop.remarks import (
@@ -155,6 +156,10 @@ class ShopWorld:
     def make(self) -> ShopEnvironment:
         """A new environment for all goals of this world."""
         return ShopEnvironment(self)
+
+    def solution(self, task: Task) -> list[str]:
+        """Actions that buy what is asked for; raises ValueError where no search finds it."""
+        return solve(self.catalogue, self.catalogue.goals[self.goal_number(task)])
 
     def goal_number(self, task: Task) -> int:
         """The place of a task's goal in the catalogue; ValueError for a task of another world."""

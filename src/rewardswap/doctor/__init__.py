@@ -1,0 +1,1 @@
+"""Whether everything that is needed is there, and what to do where it is not."""

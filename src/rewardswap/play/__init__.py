@@ -1,0 +1,1 @@
+"""Playing an environment in the terminal: a person, the oracle, or a model."""
