@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.env_config.base import EnvironmentConfig
+from rewardswap.names import named
 from rewardswap.options import Choice, option_types
-from rewardswap.settings import named_environment
 
-ENVIRONMENT = Choice("env", named_environment, f"the environments are {', '.join(ENVIRONMENTS)}")
+ENVIRONMENT = Choice(
+    "env",
+    lambda name: named("environment", name, ENVIRONMENTS),
+    f"the environments are {', '.join(ENVIRONMENTS)}",
+)
 
 TRUNCATING = (
     "is refused in training: a sampler that leaves tokens out draws from another distribution than "
