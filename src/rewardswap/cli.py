@@ -74,11 +74,12 @@ COMMANDS: dict[str, Command] = {
     "eval": _of("evaluation_command:evaluate"),
     "experiment": _of("experiments.command:experiment"),
     "diagnose": _of("diagnosis.command:diagnose_run"),
+    "check": _of("inspection.command:check"),
     "report": _of("comparison.command:report"),
     "sft": _of("training_commands:make_base_agent"),
     "prm": _of("prm.command:prm"),
     "model": _of("model_fetch.command:model"),
     "data": _of("data:data"),
-    "completion": _of("completion:completion"),
+    "completion": _of("completion.command:completion"),
 }
 """Every command by its name."""

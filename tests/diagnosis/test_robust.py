@@ -37,7 +37,20 @@ def test_an_unfinished_run_far_below_its_start_has_fallen(tmp_path: Path) -> Non
     made.after = None
     made.line("success", 0.02, 0.02, "learn")
     causes = [f.rule.cause for f in diagnose(observe(made.write(tmp_path / "run"))).findings]
-    assert causes == ["success_fell", "undecided"]
+    assert causes == ["success_fell"]
+
+
+def test_one_jump_is_enough(tmp_path: Path) -> None:
+    """As after a learning rate of .5: one update, and then no group has a gradient."""
+    made = healthy()
+    made.after = None
+    made.line("success", 0.0, 0.0, "learn")
+    for row in made.metrics[5:]:
+        row.pop("kl_old", None)
+    made.put(3.0, "kl_old", where=slice(0, 1))
+    findings = diagnose(observe(made.write(tmp_path / "run"))).findings
+    assert [f.rule.cause for f in findings] == ["learning_rate_too_high"]
+    assert "update 1 moved the policy by 3 nats a token" in findings[0].seen.evidence[1]
 
 
 def test_one_row_tells_nothing_but_counts(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_turn_cap_without_any_win_is_seen(tmp_path: Path) -> None:
     made = healthy()
     made.put(30.0, "rollout/turn_limit")
     made.turns_of_wins = ()
-    assert "no held-out episode was won" in only(looked_at(made, tmp_path)).seen.evidence[0]
+    assert "no held-out episode was won after" in only(looked_at(made, tmp_path)).seen.evidence[0]
 
 
 def test_the_interval_of_the_difference_decides(tmp_path: Path) -> None:

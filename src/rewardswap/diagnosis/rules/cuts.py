@@ -70,16 +70,18 @@ def _turn_limit(run: Observed) -> Seen | None:
     limit = run.setting("env.turn_limit")
     if not isinstance(limit, int):
         raise NoDataError("no env.turn_limit in config.toml")
-    played = run.record.trajectories_after or run.record.trajectories_before
+    when, played = "after", run.record.trajectories_after
+    if not played:
+        when, played = "before", run.record.trajectories_before
     if not played:
         raise NoDataError("no held-out episodes to see how many turns wins take")
     wins = sorted(len(t["turns"]) for t in played if t["success"])
     late = wins[ceil(0.9 * len(wins)) - 1] if wins else None
     if late is not None and late < NEARLY * limit:
         return None
-    said = "no held-out episode was won"
+    said = f"no held-out episode was won {when} training"
     if late is not None:
-        said = f"one in ten held-out wins took {late} turns or more"
+        said = f"one in ten held-out wins took {late} turns or more {when} training"
     return Seen(
         "warning",
         "The turn cap ends most episodes, and wins need nearly as many turns.",

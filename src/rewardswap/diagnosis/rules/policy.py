@@ -4,6 +4,7 @@ from rewardswap.diagnosis.finding import Advice, Rule, Seen
 from rewardswap.diagnosis.observed import (
     LEAST_ROWS,
     DoesNotApplyError,
+    NoDataError,
     Observed,
     change,
     last,
@@ -19,6 +20,8 @@ COLLAPSED_ENTROPY = 0.1
 """Share of the first entropy that is left below which it has collapsed (ours)."""
 DONE = 0.8
 """Success from which a low entropy only says that the policy is sure (ours)."""
+LEAST_RATE = 1e-6
+"""Learning rate below which nothing is proposed (verl-agent's)."""
 LARGE_CLIP = 0.2
 """Share of clipped tokens on one side above which an update mostly stands still (ours,
 docs/metrics.md)."""
@@ -36,16 +39,20 @@ def slower(run: Observed) -> tuple[Advice, ...]:
 
 
 def _large_kl(run: Observed) -> Seen | None:
-    evidence = []
+    lacking, evidence = [], []
     for phase, who in (("learn", "the agent"), ("explore", "the explorer")):
-        if phase == "explore" and not run.rows(phase):
+        try:
+            most = worst(run.points("kl_old", phase), max, LEAST_ROWS)
+        except NoDataError as error:
+            lacking.append(error)
             continue
-        most = worst(run.points("kl_old", phase), max, LEAST_ROWS)
         if most.mean > LARGE_KL:
             evidence.append(
                 f"{who} moved {short(most.mean)} nats a token in one update in the mean of "
                 f"{most.where}"
             )
+    if len(lacking) == 2:
+        raise lacking[0]
     if not evidence:
         return None
     return Seen(

@@ -9,6 +9,7 @@ from rewardswap.diagnosis.observed import (
     last,
     worst,
 )
+from rewardswap.diagnosis.rules.policy import LEAST_RATE
 from rewardswap.diagnosis.wording import percent, short
 from rewardswap.monitors import LEAST_EDIT_DISTANCE
 
@@ -113,7 +114,7 @@ def _still(run: Observed) -> Seen | None:
     found = [Advice("--swap.explore-steps 6", "more updates of the explorer")]
     rate = run.amount("swap.explorer_learning_rate") or run.amount("policy.learning_rate")
     if rate is not None:
-        quick = f"--swap.explorer-learning-rate {rate * 10:.2g}"
+        quick = f"--swap.explorer-learning-rate {max(rate * 10, LEAST_RATE):.2g}"
         found.insert(0, Advice(quick, "the explorer moves more in a step"))
     return Seen(
         "warning",

@@ -8,14 +8,12 @@ from rewardswap.diagnosis.observed import (
     Observed,
     last,
 )
-from rewardswap.diagnosis.rules.policy import slower
+from rewardswap.diagnosis.rules.policy import LEAST_RATE, slower
 from rewardswap.diagnosis.wording import percent, short
 from rewardswap.report.records import number
 
 STILL_KL = 1e-6
 """Nats a token within one update below which nothing moves (ours)."""
-LEAST_RATE = 1e-6
-"""Learning rate below which nothing is proposed (verl-agent's)."""
 ALWAYS = 0.95
 """Share of clipped steps that is always (ours)."""
 

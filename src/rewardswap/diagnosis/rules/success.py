@@ -84,7 +84,7 @@ def _undecided(run: Observed) -> Seen | None:
 
 def _no_rise(run: Observed) -> Seen | None:
     seen = _trained(run)
-    if seen.rose or seen.fell:
+    if seen.rose or _fall(run) is not None:
         return None
     return Seen(
         "warning",
@@ -109,10 +109,13 @@ def _longer(run: Observed, tasks: float | None) -> tuple[Advice, ...]:
 
 def _jump(run: Observed) -> str | None:
     """The largest divergence of one update, where that is too large."""
-    row = max(run.points("kl_old", "learn"), key=lambda point: point[1])
-    if row[1] <= LARGE_KL:
+    moves = [(kl, row["update"]) for row in run.rows("learn") if (kl := number(row.get("kl_old")))]
+    if not moves:
+        raise NoDataError("no kl_old in the learn rows")
+    most, update = max(moves)
+    if most <= LARGE_KL:
         return None
-    return f"update {row[0]:.0f} moved the policy by {short(row[1])} nats a token"
+    return f"update {update:.0f} moved the policy by {short(most)} nats a token"
 
 
 def _fall(run: Observed) -> str | None:
@@ -127,9 +130,9 @@ def _fall(run: Observed) -> str | None:
         fell = _both(run)[2][1] < 0
         rising = trained is not None and trained.rose
         return _held_out_words(run) if fell and not rising else None
-    before, at_first = _held_out(run.record.before, "before")
     if run.amount("evaluation_temperature") != run.amount("policy.temperature"):
-        raise NoDataError("evaluated and trained at different temperatures, and not finished")
+        return None  # the two successes below cannot be compared
+    before, at_first = _held_out(run.record.before, "before")
     end = last(run.points("success", "learn"))
     if difference_interval(before, at_first, end.mean, end.interval)[1] >= 0:
         return None
@@ -195,15 +198,16 @@ RULES = (
     Rule(
         "success_fell",
         "fall of success",
-        "the interval of the change of success, in training or held out, lies below 0, and no "
-        f"update has `kl_old` above {LARGE_KL}",
+        "the interval of the change of success, in training, held out, or from the start policy's "
+        f"to training's, lies below 0, and no update has `kl_old` above {LARGE_KL}",
         _NEWCOMBE,
         _fell,
     ),
     Rule(
         "learning_rate_too_high",
         "fall after a jump",
-        f"the same, and `kl_old` above {LARGE_KL} nats a token in any update",
+        f"success fell as in `success_fell`, and `kl_old` is above {LARGE_KL} nats a token in any "
+        "update",
         f"{_NEWCOMBE}; ours",
         _too_quick,
     ),
