@@ -13,8 +13,7 @@ from rewardswap.help.texts import GROUPS, HELPS
 
 HEAD = "usage: rewardswap COMMAND ...   (rewardswap COMMAND --help: what it takes)"
 TAIL = """\
-rewardswap --version                     the version
-eval "$(rewardswap completion bash)"     completes commands, names and keys"""
+rewardswap --version"""
 
 
 def show_help(program: str, *settings: Any) -> None:
