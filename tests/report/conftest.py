@@ -1,22 +1,17 @@
 """A made-up run folder, small and complete."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_tokens import write_lines
 
 from rewardswap.report import write_report
 
 Json = dict[str, Any]
 FAMILIES = {"heat": (10, 2, 8), "two": (10, 1, 3)}
 """Tasks, successes before and after."""
-
-
-def write_lines(path: Path, rows: Iterable[Json]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def metrics() -> list[Json]:

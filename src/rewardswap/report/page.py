@@ -1,5 +1,9 @@
 """The page: everything put together and written as one file."""
 
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,7 +18,13 @@ from rewardswap.report.plots import (
 )
 from rewardswap.report.quality import process_reward_quality
 from rewardswap.report.records import RunRecord, number, read_run
-from rewardswap.report.series import PHASES_OF, running_window, series, with_evaluations
+from rewardswap.report.series import (
+    PHASES_OF,
+    running_window,
+    series,
+    with_evaluations,
+    with_explorer_updates,
+)
 from rewardswap.report.tables import (
     Estimate,
     facts,
@@ -25,13 +35,15 @@ from rewardswap.report.tables import (
     origin_row,
     panel_in_words,
 )
+from rewardswap.report.trajectories import viewer_data
 from rewardswap.shown import visible_text
 
 
 def write_report(run: Path) -> Path:
     """Write `report.html` into a run folder, from what the folder holds, and return its path.
 
-    The page needs no network and no script; the same folder gives the same bytes.
+    The page needs no network, and no script but for its viewer of trajectories; the same folder
+    gives the same bytes.
 
     Raises ValueError if `run` is no folder or has not one complete line of metrics.
     """
@@ -40,15 +52,16 @@ def write_report(run: Path) -> Path:
     return page
 
 
-def render(record: RunRecord) -> str:
-    """The page of a run as HTML."""
+def render(record: RunRecord, further: Sequence[str] = (), connects: str = "'none'") -> str:
+    """The page of a run as HTML, with `further` scripts that may ask what `connects` names."""
     quality = process_reward_quality(record.process_reward)
-    metrics = with_evaluations(record)
+    metrics = with_explorer_updates(with_evaluations(record))
     curves = {curve: curve_plot(metrics, curve) for curve in large_curves(metrics)}
     small = {curve.title: curve_plot(metrics, curve) for curve in SMALL}
     families = family_rows(record.before, record.after)
     liked = record.liked_failure
     learned = series(metrics, "agent", "update", "success")
+    script = script_of("trajectory.js", "viewer.js", *further)
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -71,8 +84,27 @@ def render(record: RunRecord) -> str:
             quality_plot=process_reward_plot(quality.turns) if quality else None,
             pairs=choose_pairs(record),
             pair_counts=pair_counts(record),
+            played=len(record.trajectories),
+            trajectories=viewer_data(record),
+            script=script,
+            policy=policy_of(script, connects),
             liked=None if liked is None else shown_episode(liked, "training"),
         )
+    )
+
+
+def script_of(*names: str) -> Markup:
+    """Scripts of this package, one after the other."""
+    room = files("rewardswap.report")
+    return Markup("\n").join(Markup((room / name).read_text(encoding="utf-8")) for name in names)
+
+
+def policy_of(script: str, connects: str) -> str:
+    """What a browser may do for the page: run this script alone, and load nothing."""
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src data:; connect-src {connects}; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -18,9 +18,11 @@ from rewardswap.report.series import (
     PHASES_OF,
     Segments,
     dense_reward_key,
+    evaluation_ranges,
     exploration_spans,
     running_mean,
     series,
+    success_ranges,
 )
 
 # matplotlib cannot write CSS variables, so these stand for them until the SVG is written.
@@ -104,7 +106,10 @@ SMALL = tuple(
         ("Effective sample size, share", ("effective_sample_size",), False),
         ("Entropy, nats", ("entropy",), False),
         ("Gradient norm", ("gradient_norm",), False),
+        ("Weight of replayed rows (alpha)", ("replay_share",), False),
+        ("Updates of the explorer in the loop (k)", ("explorer_updates",), False),
         ("Turns per episode", ("turns_mean",), False),
+        ("Repeated states, all states dashed", ("repeated_states", "distinct_states"), False),
         ("Actions not admitted", ("invalid_rate",), True),
     )
 )
@@ -124,13 +129,18 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
     def draw(axes: Any) -> None:
         for start, end in exploration_spans(metrics, curve.x):
             axes.axvspan(start, end, color=COLORS["shade"], linewidth=0)
+        if curve.keys == ("success",):
+            _draw_ranges(axes, metrics, curve.x)
         for role, key, segments in found:
             _draw_series(axes, role, segments, "-" if key == curve.keys[0] else "--")
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         if not curve.small:
             axes.set_xlabel(X_LABELS[curve.x])
+        values = [y for _, _, segments in found for points in segments for _, y in points]
         if curve.percent:
-            _percent_axis(axes, max(y for _, _, s in found for points in s for _, y in points))
+            _percent_axis(axes, max(values))
+        elif len({*values}) == 1 and values[0] > 0:  # a setting: its size, not its last digits
+            axes.set_ylim(0, 1.3 * values[0])
 
     title = f"{curve.title} over {X_LABELS[curve.x]}"
     label = f"{title}. {' '.join(_in_words(*entry, curve) for entry in found)}"
@@ -156,6 +166,16 @@ def _draw_series(axes: Any, role: str, segments: Segments, dashes: str) -> None:
             axes.plot(across, up, "^" + dashes, color=color, markersize=3.5, linewidth=0.9)
         else:
             axes.plot(across, up, "D", color=color, markersize=5.5, zorder=5)
+
+
+def _draw_ranges(axes: Any, metrics: Sequence[Json], x: str) -> None:
+    """Intervals of success: a band along the agent's line, bars at its evaluations."""
+    if ranges := success_ranges(metrics, x):
+        axes.fill_between(
+            *zip(*ranges, strict=True), color=COLORS["agent"], alpha=0.15, linewidth=0
+        )
+    for place, low, high in evaluation_ranges(metrics, x):
+        axes.plot([place, place], [low, high], "-", color=COLORS["evaluation"], linewidth=1.4)
 
 
 def _percent_axis(axes: Any, largest: float) -> None:

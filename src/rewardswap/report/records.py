@@ -3,7 +3,7 @@
 import json
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,19 @@ class RunRecord:
     """Quality of the process reward model."""
     trajectories_before: list[Json]
     trajectories_after: list[Json]
+    trajectories_train: list[Json]
+    """Those of training that the run kept."""
     remarks: list[str]
     """What a reader of results on the run's splits must know, in sentences."""
     liked_failure: Json | None
     """The failed training trajectory with the largest sum of process rewards."""
     notes: list[str]
     """What is missing, cut short or inconsistent, in sentences."""
+
+    @property
+    def trajectories(self) -> list[Json]:
+        """All of them."""
+        return [*self.trajectories_before, *self.trajectories_train, *self.trajectories_after]
 
 
 def number(value: object) -> float | None:
@@ -161,7 +168,7 @@ def read_run(run: Path) -> RunRecord:
     no_episodes = "its episodes cannot be shown"
     played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY, no_episodes))
     played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY, no_episodes))
-    liked = _liked_failure(folder.rows("trajectories/train.jsonl", TRAJECTORY, no_episodes))
+    trained = list(folder.rows("trajectories/train.jsonl", TRAJECTORY, no_episodes))
     remarks = folder.document("remarks.json", "what was left out of the splits is unknown")
     consistency = _evaluation_notes(before, after, summary or {})
     return RunRecord(
@@ -175,8 +182,9 @@ def read_run(run: Path) -> RunRecord:
         process_reward=quality,
         trajectories_before=played_before,
         trajectories_after=played_after,
+        trajectories_train=trained,
         remarks=_sentences(remarks or {}),
-        liked_failure=liked,
+        liked_failure=_liked_failure(trained),
         notes=[*folder.notes, *_metric_notes(metrics), *consistency],
     )
 
@@ -195,7 +203,7 @@ def _sentences(remarks: Json) -> list[str]:
     return list(dict.fromkeys(str(sentence) for said in lists for sentence in said))
 
 
-def _liked_failure(trajectories: Iterator[Json]) -> Json | None:
+def _liked_failure(trajectories: Sequence[Json]) -> Json | None:
     best: Json | None = None
     best_sum = -math.inf
     for trajectory in trajectories:
