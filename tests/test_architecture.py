@@ -25,7 +25,7 @@ ALLOWED = {
     "env_config": {"adapters", "checks", "envs"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks"},
-    "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown"},
+    "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
     "replay": {"types"},
     "replay_staleness": {"types", "replay"},
     "diversity": {"types", "models"},
@@ -112,6 +112,7 @@ ALLOWED = {
         "settings",
         "statistics",
         "types",
+        "whole",
         "help",
     },
     "experiments": {
@@ -169,7 +170,7 @@ ALLOWED = {
         "whole",
         "help",
     },
-    "whole": set(),
+    "whole": {"errors"},
     "lock": set(),
     "interrupts": {"errors"},
     "checkpoints": {

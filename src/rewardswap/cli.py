@@ -13,6 +13,7 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 from rich.console import Console
 
 from rewardswap.checks import plain_text
+from rewardswap.errors import RunStoppedError, UnwrittenError
 from rewardswap.help.showing import usage
 from rewardswap.names import unknown
 from rewardswap.options import UsageError, checked, one_line
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UsageError as error:
         sys.stderr.write(f"rewardswap: {one_line(error)}\n")
         raise SystemExit(2) from None
+    except (RunStoppedError, UnwrittenError) as error:
+        sys.stderr.write(f"rewardswap: {one_line(error)}\n")
+        raise SystemExit(1) from None
     except OSError as error:  # a path, a file or a stream that the system refuses
         where = "" if error.filename is None else f"{error.filename}: "
         sys.stderr.write(f"rewardswap: {one_line(f'{where}{error.strerror or error}')}\n")

@@ -24,6 +24,17 @@ LOOK = (
             ("view runs/RUN", "its curves and episodes"),
         ),
     ),
+    Help(
+        "check",
+        "Say what is wrong with an environment of your own.",
+        ("MODULE:NAME [--model FOLDER] [--KEY VALUE ...]",),
+        (
+            ("check my_game:Game", "play it at random; exit code 1 where it has a fault"),
+            ("check my_game:Game --model FOLDER", "make a small model of its words, too"),
+            ("train demo --env own --env.make my_game:Game --policy.model FOLDER", "train it"),
+        ),
+        ("MODULE:NAME is a class or function that makes it (docs/environments.md).",),
+    ),
 )
 COMPARE = (
     Help(

@@ -11,6 +11,8 @@ from platformdirs import user_data_path
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
+from rewardswap.models.pretrained import save_model
+
 SMALL_AGENTS = ("base-agent", "shop-agent")
 """Names of the small models that ship with the package, for ALFWorld and for WebShop."""
 
@@ -59,6 +61,11 @@ class LanguageModel:
         """`max_new_tokens` of generation_config.json, 512 where it says nothing, in tokens."""
         configured = getattr(self.model.generation_config, "max_new_tokens", None)
         return DEFAULT_ACTION_TOKENS if configured is None else int(configured)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write an ordinary Hugging Face folder: weights, an adapter merged, and tokenizer."""
+        save_model(self.model, folder)
+        self.tokenizer.save_pretrained(folder)
 
 
 def model_folder(name: str) -> Path:
