@@ -22,7 +22,7 @@ ALLOWED = {
     "envs": {"task"},  # a worker process imports nothing else, and so no torch
     "checks": set(),
     "outside": set(),
-    "env_config": {"adapters", "checks", "envs"},
+    "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
@@ -31,6 +31,7 @@ ALLOWED = {
     "diversity": {"types", "models"},
     "statistics": set(),
     "report": {"shown", "statistics"},
+    "view": {"help", "options", "report"},
     "shown": set(),
     "described": set(),
     "help": {"described"},
@@ -101,6 +102,7 @@ ALLOWED = {
         "statistics",
     },
     "redaction": set(),
+    "trackers": {"checks", "names", "redaction"},
     "comparison": {
         "configuration",
         "env_config",
