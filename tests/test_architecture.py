@@ -55,6 +55,7 @@ ALLOWED = {
         "prm",
         "recipes",
         "sft",
+        "view",
     },
     "doctor": {
         "env_config",
