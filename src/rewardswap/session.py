@@ -37,10 +37,11 @@ from rewardswap.rewards.planted import phrase_rate
 from rewardswap.run_folder import RunFolder, writing
 from rewardswap.run_state import PARTS, RunState, fitting, found_in, given_up, settings_sha256
 from rewardswap.screen import Screen
-from rewardswap.settings import write_run
+from rewardswap.settings import as_toml, write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.summary import summary_of
 from rewardswap.task_stream import derived_seed
+from rewardswap.trackers.tracking import Tracking
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
 
@@ -102,6 +103,7 @@ class Training:
             },
             self.dense,
         )
+        self.tracking = Tracking(run.track, output, as_toml(run))
         self.folder = RunFolder(output, resume=resume)
         self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep, PARTS)
         self.resumed: Found | None = None
@@ -120,7 +122,13 @@ class Training:
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
-        with closing(self.stage), closing(self.folder), closing(screen), writing(self.folder.path):
+        with (
+            closing(self.stage),
+            closing(self.folder),
+            closing(screen),
+            self.tracking.told(screen.warn),
+            writing(self.folder.path),
+        ):
             before, after, trainer = self._evaluate_and_train(screen)
             seconds = self.known.seconds
             phases = {**self.known.accounting.as_dict(), **trainer.accounting.as_dict()}
@@ -259,6 +267,7 @@ class Training:
                 played = (t for group in groups for t in group.trajectories)
                 metrics["planted_share"] = phrase_rate(played, run.reward.planted_phrase)
             self.folder.add_metrics({"phase": phase, **metrics})
+            self.tracking.add(metrics, phase)
             self.folder.add_trajectories(recorder.records(metrics, phase, groups))
             screen.updated(metrics, phase)
             for kind, words in warnings_of(metrics).items():
