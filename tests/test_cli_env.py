@@ -93,8 +93,8 @@ def test_help_shows_the_keys_of_the_environment_in_force(
         with pytest.raises(SystemExit):
             main(["eval", "--env", name, "--help"])
         text = capsys.readouterr().out
-        assert f"--env.{own} " in text
-        assert f"--env.{other} " not in text
+        assert f"\n  --env.{own} " in text
+        assert f"\n  --env.{other} " not in text
 
 
 def test_a_run_in_the_shop_leaves_its_record_and_can_be_repeated(
