@@ -145,7 +145,9 @@ def test_a_tracker_that_fails_is_said_once_counted_and_given_up(where: str, tmp_
     Fake.failing = {where}
     run(folder, 6, "wandb", said=said)
     (words,) = said
-    assert words.startswith("wandb took no row: OSError: [Errno 28] no space left on device; ")
+    assert words.startswith(
+        "the tracker wandb failed: OSError: [Errno 28] no space left on device; "
+    )
     assert kept(folder)["wandb"]["lost"] == 6
     assert sum(fake.calls.count(where) for fake in Fake.live) == PATIENCE
     assert len(lines(folder)) == 6

@@ -51,7 +51,8 @@ class TrackConfig:
     def check_installed(self) -> None:
         """Raise ValueError for a tracker whose package is not installed."""
         for tracker in self.to:
-            if find_spec(PACKAGES[tracker]) is None:
+            spec = find_spec(PACKAGES[tracker])
+            if spec is None or spec.origin is None:  # a mere folder of that name is no package
                 raise ValueError(
                     f"track.to names {tracker}, which is not installed; "
                     "`pip install 'rewardswap[track]'`, or leave it out"

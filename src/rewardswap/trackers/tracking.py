@@ -142,8 +142,8 @@ class Tracking:
         self._said.add(name)
         cause = without_secrets([f"{type(error).__name__}: {error}"])
         self._say(
-            f"{name} took no row: {cause}; the run goes on, {STATE} counts what is lost, and "
-            "metrics.jsonl has everything"
+            f"the tracker {name} failed: {cause}; the run goes on, {STATE} counts rows that "
+            "are lost, and metrics.jsonl has them all"
         )
 
     def _finish(self) -> None:

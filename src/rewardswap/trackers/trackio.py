@@ -40,4 +40,4 @@ class Trackio:
     def finish(self) -> None:
         """Write what is still to be written."""
         with redirect_stdout(StringIO()):
-            self._run.finish()
+            trackio.finish()  # the run's own finish is called once more at exit, and prints

@@ -49,4 +49,4 @@ class WeightsAndBiases:
 
     def finish(self) -> None:
         """Write the end of the run."""
-        self._run.finish(quiet=True)
+        self._run.finish()
