@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
@@ -44,6 +43,7 @@ from rewardswap.task_stream import derived_seed
 from rewardswap.trackers.tracking import Tracking
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
+from rewardswap.whole import written_whole
 
 
 class Training:
@@ -325,11 +325,12 @@ class Training:
         path, language_model = self.folder.path, self.stage.language_model
         model = language_model.model
         try:
-            model.save_pretrained(path / "checkpoint", state_dict=merged_state(model))
-            language_model.tokenizer.save_pretrained(path / "checkpoint")
+            with written_whole(path / "checkpoint", over="config.json") as beside:
+                model.save_pretrained(beside, state_dict=merged_state(model))
+                language_model.tokenizer.save_pretrained(beside)
             self.dense.save(path / "process-reward")
-        except (OSError, SafetensorError) as error:
-            raise RunStoppedError(f"the policy cannot be written to {path}: {error}") from error
+        except OSError as error:
+            raise RunStoppedError(f"the policy was not kept: {error}") from error
 
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:
