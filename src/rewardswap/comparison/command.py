@@ -60,9 +60,15 @@ def _one_run(run: Path, console: Console) -> None:
 def _compared(paths: list[Path], settings: ReportSettings, output: Path, console: Console) -> None:
     from rewardswap.comparison.comparing import compare
     from rewardswap.comparison.page import summary, write_comparison
-    from rewardswap.comparison.sources import gather
+    from rewardswap.comparison.sources import gather, is_run_folder
     from rewardswap.report.page import visible
+    from rewardswap.report.plots import MOST_RUNS
+    from rewardswap.report.side_by_side import write_side_by_side
 
+    apart = len({path.resolve() for path in paths})
+    if 2 <= len(paths) == apart <= MOST_RUNS and all(map(is_run_folder, paths)):
+        beside = checked(lambda: write_side_by_side(paths, output))
+        console.print(f"side by side: {beside}", highlight=False, markup=False, soft_wrap=True)
     found = checked(lambda: compare(gather(paths), settings.baseline, settings.mix))
     page = checked(lambda: write_comparison(found, output))
     for line in (summary(found), *found.notes, found.mixture, str(page)):
