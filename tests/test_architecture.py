@@ -24,7 +24,7 @@ ALLOWED = {
     "outside": set(),
     "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
-    "rollout": {"task", "types", "envs", "checks"},
+    "rollout": {"task", "types", "envs", "checks", "whole"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
     "replay": {"types"},
     "replay_staleness": {"types", "replay"},
