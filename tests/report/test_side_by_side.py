@@ -121,13 +121,18 @@ def test_no_text_of_a_run_is_obeyed(runs: list[Path], tmp_path: Path) -> None:
     assert "&lt;script&gt;document.title" in page
 
 
-def test_the_command_writes_it_beside_the_comparison(
+def test_the_command_writes_it_and_says_why_there_is_no_comparison_of_arms(
     capsys: pytest.CaptureFixture[str], runs: list[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = refused(capsys, "report", *map(str, runs), "--output", str(out))  # no recipe's config
-    assert "config.toml" in said
-    assert (out / "runs.html").is_file()
+    words = ["report", *map(str, runs), "--output", str(out)]
+    main(words)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"side by side: {out / 'runs.html'}"
+    assert second.startswith("no comparison of arms beside it: ") and "config.toml" in second
+    assert (out / "runs.html").is_file() and not (out / "report.html").exists()
+    # who asks for the comparison is refused
+    assert "config.toml" in refused(capsys, *words, "--baseline", "x")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
