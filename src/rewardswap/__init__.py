@@ -5,8 +5,8 @@ imported when the name is first used, so that `import rewardswap` is quick and l
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing typing would take longer than all the rest
 if TYPE_CHECKING:
     from rewardswap.adapters.gymnasium import GymnasiumMaker
     from rewardswap.adapters.seeded import SeededWorld, TextEnvironment
@@ -137,10 +137,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'rewardswap' has no attribute {name!r}")
-    found = getattr(import_module(f"rewardswap.{_MODULE_OF[name]}"), name)
+    found: object = getattr(import_module(f"rewardswap.{_MODULE_OF[name]}"), name)
     globals()[name] = found
     return found
 

@@ -14,6 +14,7 @@ from rewardswap.adapters.seeded import SeededWorld
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.own import Own
 from rewardswap.outside import name_of
+from rewardswap.plan.lengths import wander
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.settings import read_run, write_run
@@ -108,3 +109,9 @@ def test_worker_processes_find_it_and_play_the_same(
         played.append([whole(trajectory) for trajectory in found.trajectories])
     assert played[0] == played[1]
     del sys.modules["walk_of_mine"]
+
+
+def test_lengths_are_measured_where_no_command_is_told() -> None:
+    world = Own.of(strange.Count).world("full")
+    (walk,) = wander(world, world.tasks("train")[:1], 3, 0)
+    assert [action for _, action in walk] == ["look around"] * 3
