@@ -67,6 +67,15 @@ def test_what_cannot_be_found_by_name_is_refused() -> None:
             name_of(thing)
 
 
+def test_what_the_script_that_runs_defines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mine() -> None: ...
+
+    mine.__module__, mine.__qualname__ = "__main__", "mine"
+    monkeypatch.setattr(sys.modules["__main__"], "mine", mine, raising=False)
+    with pytest.raises(ValueError, match="define it by `def` or `class` at the top of a module"):
+        name_of(mine)
+
+
 def test_it_is_in_the_record_of_a_run(tmp_path: Path) -> None:
     env = Own.of(strange.Told, train_tasks=9)
     run = Run("x", env=env, policy=PolicyConfig(model="folder"))
