@@ -89,6 +89,7 @@ def test_more_than_can_be_told_apart_are_refused(runs: list[Path], tmp_path: Pat
 def test_settings_that_differ() -> None:
     configs = {"a": "seed = 1\n[swap]\nk = 3\n", "b": "seed = 1\n[swap]\nk = 4\n", "c": "no toml"}
     assert differing(configs) == {"seed": ["1", "1", "–"], "swap.k": ["3", "4", "–"]}
+    assert differing({"a": "seed = 1\nk = 3\n", "b": "seed = 1\nk = 4\n"}) == {"k": ["3", "4"]}
     assert differing({"a": 'output = "x"', "b": 'output = "y"'}) == {}
     assert plain(["a", 1]) == "[a, 1]"
 

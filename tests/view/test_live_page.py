@@ -83,6 +83,7 @@ def test_what_is_new_comes_and_what_was_open_stays(
     for number in range(1, 5):
         add_update(run, number)
     page = browser.open(server.url, height=700)
+    page.run("document.documentElement.style.overflowAnchor = 'none'")  # not all browsers have it
     page.run("[...document.querySelectorAll('#record details')].at(-1).open = true")
     page.run("document.querySelector('[data-filter=outcome]').value = 'solved'")
     page.run("document.querySelector('[data-filter=outcome]').dispatchEvent(new Event('input'))")
@@ -92,6 +93,7 @@ def test_what_is_new_comes_and_what_was_open_stays(
     page.run("document.querySelector('#trajectories').scrollIntoView()")
     top = "Math.round(document.querySelector('#trajectories').getBoundingClientRect().top) || 0"
     assert page.run(COUNT) == "2 of 4" and page.run(top) == 0
+    (run / "config.toml").write_text("seed = 8\n")
     for number in (5, 6):
         add_update(run, number, entropy=0.5, kl_old=0.1)  # curves above that were not there
     until(page, f"{COUNT} === '3 of 6'")
@@ -103,6 +105,7 @@ def test_what_is_new_comes_and_what_was_open_stays(
     assert page.run("[...document.querySelectorAll('#record details')].map((d) => d.open)") == [
         False, True,
     ]  # fmt: skip
+    assert "seed = 8" in page.run("document.getElementById('record').textContent")
     assert "Updates by itself" in page.run("document.getElementById('live').textContent")
     assert page.complaints() == []
 
