@@ -58,9 +58,15 @@ def test_a_file_takes_the_place_of_what_a_link_points_to(tmp_path: Path) -> None
     assert (tmp_path / "kept" / "numbers.json").read_text() == '{\n  "a": 1\n}\n'
 
 
-def test_a_device_stays_one() -> None:
-    write_json(Path(os.devnull), {"a": 1})
-    assert Path(os.devnull).is_char_device()
+def test_a_pipe_is_written_as_it_is(tmp_path: Path) -> None:
+    """And so is a device: a file under its name would be the end of it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    number = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    write_json(pipe, {"a": 1})
+    assert os.read(number, 99) == b'{\n  "a": 1\n}\n'
+    os.close(number)
+    assert pipe.is_fifo()
 
 
 def test_what_safetensors_is_refused_is_the_same_error(tmp_path: Path) -> None:
