@@ -56,9 +56,7 @@ class Told(Count):
 class Scripted:
     """Answers with what is given, whatever is done."""
 
-    def __init__(
-        self, opening: Any = "hello", steps: Sequence[Any] = (), **more: Any
-    ) -> None:
+    def __init__(self, opening: Any = "hello", steps: Sequence[Any] = (), **more: Any) -> None:
         self.opening, self.steps = opening, list(steps)
         self.closed = 0
         vars(self).update(more)

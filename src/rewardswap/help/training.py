@@ -12,9 +12,7 @@ TRAIN = (
             ("plan alfworld-rspo-grpo-1.5b --device-memory 80", "what fits in 80 GiB"),
             ("plan demo --check", "exit code 1 where something does not fit"),
         ),
-        (
-            "Below are its own keys, and behind them those of `rewardswap train`.",
-        ),
+        ("Below are its own keys, and behind them those of `rewardswap train`.",),
     ),
     Help(
         "train",
