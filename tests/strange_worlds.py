@@ -1,10 +1,12 @@
 """Corridors that a worker process makes for itself: it imports this file, and so no torch."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from rewardswap.envs.base import Observation, Step, World
@@ -71,3 +73,37 @@ class WithoutTorch(CorridorWorld):
     def make(self) -> CorridorEnvironment:
         assert "torch" not in sys.modules
         return super().make()
+
+
+class Splitting(CorridorWorld):
+    """Leaves a copy of its process in the first step of every episode.
+
+    `kept`: the copy sleeps, and its parent ends; `signal`: that ends by a signal that has no name;
+    `both`: both go on; `writes`: no copy, but a line that nobody asked for into every open file.
+    """
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+    def make(self) -> CorridorEnvironment:
+        walk = SplittingWalk(self._games)
+        walk.how = self.how
+        return walk
+
+
+class SplittingWalk(CorridorEnvironment):
+    how = ""
+
+    def step(self, action: str) -> Step:
+        if self.how == "writes":
+            for number in range(3, 32):
+                with suppress(OSError):
+                    os.write(number, b"1 hello\n")
+        if self.how == "signal":
+            os.kill(os.getpid(), signal.SIGRTMIN + 6)
+        if self.how in ("kept", "both") and os.fork() == 0 and self.how == "kept":
+            time.sleep(600)
+        elif self.how == "kept":
+            os._exit(3)
+        return super().step(action)

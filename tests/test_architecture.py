@@ -24,7 +24,7 @@ ALLOWED = {
     "outside": set(),
     "ranks": {"errors"},
     "distributed": {"ranks", "models", "checkpoints"},
-    "env_config": {"adapters", "checks", "envs"},
+    "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks", "errors", "ranks"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
@@ -33,6 +33,7 @@ ALLOWED = {
     "diversity": {"types", "models"},
     "statistics": set(),
     "report": {"shown", "statistics"},
+    "view": {"help", "options", "report"},
     "shown": set(),
     "described": set(),
     "help": {"described"},
@@ -56,6 +57,7 @@ ALLOWED = {
         "prm",
         "recipes",
         "sft",
+        "view",
     },
     "doctor": {
         "env_config",
@@ -103,6 +105,7 @@ ALLOWED = {
         "statistics",
     },
     "redaction": set(),
+    "trackers": {"checks", "names", "redaction"},
     "comparison": {
         "configuration",
         "env_config",

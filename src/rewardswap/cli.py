@@ -77,6 +77,7 @@ COMMANDS: dict[str, Command] = {
     "train": _of("training_commands:train"),
     "eval": _of("evaluation_command:evaluate"),
     "experiment": _of("experiments.command:experiment"),
+    "view": _of("view.command:view"),
     "diagnose": _of("diagnosis.command:diagnose_run"),
     "check": _of("inspection.command:check"),
     "report": _of("comparison.command:report"),

@@ -20,6 +20,7 @@ from rewardswap.models.optimizers import OptimizerName
 from rewardswap.recording import RecordConfig
 from rewardswap.rewards.sources import RewardConfig
 from rewardswap.rollout.config import RolloutConfig
+from rewardswap.trackers.config import TrackConfig
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ class Run:
     """Used by the loops rspo and dense."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     record: RecordConfig = field(default_factory=RecordConfig)
+    track: TrackConfig = field(default_factory=TrackConfig)
 
     def __post_init__(self) -> None:
         _finite(self)

@@ -19,8 +19,10 @@ from rewardswap.rewards.online import Refit
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rewards.quality import ProcessRewardQuality
+from rewardswap.rewards.saving import SETTINGS
 from rewardswap.task_stream import derived_seed
 from rewardswap.types import Group, Trajectory
+from rewardswap.whole import written_whole
 
 
 class DenseReward:
@@ -100,8 +102,9 @@ class DenseReward:
     def save(self, folder: Path) -> None:
         """Write the process reward model, if there is one, and which tasks fitting saw."""
         if self.process_model is not None:
-            self.process_model.save_pretrained(folder)
-            write_seen_tasks(folder, self.process_model)
+            with written_whole(folder, over=SETTINGS) as beside:
+                self.process_model.save_pretrained(beside)
+                write_seen_tasks(beside, self.process_model)
 
     def state(self) -> dict[str, Any]:
         """What the run has taught the reward; a model's trajectories only where it is refitted."""

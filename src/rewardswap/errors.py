@@ -1,4 +1,4 @@
-"""Why a run cannot go on."""
+"""Why a run cannot go on, and why nothing can be written."""
 
 
 class RunStoppedError(RuntimeError):
@@ -15,3 +15,10 @@ class UnfitCheckpointError(RunStoppedError):
 
 class TooManyFailuresError(RunStoppedError):
     """More episodes of one collection broke than the run allows."""
+
+
+class UnwrittenError(OSError):
+    """The system refuses to write; `filename` is what, `strerror` why."""
+
+    def __str__(self) -> str:
+        return f"{self.filename} cannot be written: {self.strerror}"

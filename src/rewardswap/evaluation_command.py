@@ -1,6 +1,5 @@
 """The command `rewardswap eval`."""
 
-import json
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,9 +12,10 @@ from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
 from rewardswap.evaluation import Evaluation
-from rewardswap.options import UsageError, checked, parse, refuse_named, with_choices
+from rewardswap.options import checked, parse, refuse_named, with_choices
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import SamplingParams
+from rewardswap.whole import refuse_no_file, write_json
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def evaluate(words: list[str], console: Console) -> None:
     checked(
         lambda: at_least(1, action_tokens=1 if run.action_tokens is None else run.action_tokens)
     )
-    if run.output is not None and (run.output.is_dir() or not run.output.parent.is_dir()):
-        raise UsageError(f"--output {run.output} is no file in a folder that exists")
+    if output := run.output:
+        checked(lambda: refuse_no_file(output))
     stage = checked(
         lambda: make_stage(
             run.env,
@@ -79,9 +79,5 @@ def evaluate(words: list[str], console: Console) -> None:
     with closing(stage):
         evaluation: Evaluation = stage.evaluate(run.seed, run.temperature)
     print_evaluation(console, stage.model, evaluation)
-    if run.output is not None:
-        text = json.dumps(evaluation.as_dict(), indent=2) + "\n"
-        try:
-            run.output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--output {run.output} cannot be written: {error}") from error
+    if output:
+        write_json(output, evaluation.as_dict())

@@ -14,7 +14,7 @@ def locked(folder: Path, holders: str) -> Iterator[int]:
 
     So a process that is killed leaves the folder held until those that it left behind end.
     Raises ValueError if somebody else holds it, naming the process and saying what `holders` are,
-    and for a folder that cannot be written.
+    for a folder that cannot be written, and on a file system without locks.
     """
     try:
         import fcntl
@@ -32,14 +32,22 @@ def locked(folder: Path, holders: str) -> Iterator[int]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.read(descriptor, 32).decode(errors="replace").strip()
             raise ValueError(
                 f"{folder} is in use by {holders.format(holder)}; wait for them, end them, or "
                 "give another folder"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise ValueError(
+                f"{folder} cannot be locked ({error.strerror}), and without a lock a second "
+                "process could write into it; give a folder on a disk of this machine"
+            ) from error
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise ValueError(f"{folder / LOCK} cannot be written: {error.strerror}") from error
         yield descriptor
     finally:
         os.close(descriptor)

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def imported(what: str, name: str) -> object:
@@ -22,3 +23,18 @@ def imported(what: str, name: str) -> object:
             f"looked for in {Path.cwd()} and among the installed packages"
         ) from error
     return found
+
+
+def name_of(thing: Any) -> str:
+    """`module:attribute` of a class or function, by which a run's record and a worker find it.
+
+    Raises ValueError for what cannot be found by name.
+    """
+    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    found = getattr(sys.modules.get(str(module)), str(name), None)
+    if found is not thing or module == "__main__":
+        raise ValueError(
+            f"{thing!r} cannot be found by name; define it by `def` or `class` at the top of a "
+            "module of its own, beside the script that runs"
+        )
+    return f"{module}:{name}"

@@ -22,6 +22,7 @@ from rewardswap.lock import LOCK, locked
 from rewardswap.models.batching import Batch
 from rewardswap.recording import trajectory_record
 from rewardswap.redaction import without_secrets
+from rewardswap.whole import file_whole
 
 RECORDED_VERSIONS = ("rewardswap", "torch", "transformers", "numpy", "tokenizers", "safetensors")
 
@@ -133,12 +134,16 @@ class RunFolder:
         self._add("resumes.jsonl", {**facts, **_made_where()})
 
     def write_batch(self, batch: Batch) -> Path:
-        """Keep a batch for inspection, each field and column a tensor; the path."""
+        """Keep a batch for inspection, each field and column a tensor; the path.
+
+        Raises RunStoppedError where it cannot be written.
+        """
         path = self.path / "not-finite.safetensors"
         parts = {name: value for name, value in vars(batch).items() if isinstance(value, Tensor)}
         parts |= {f"columns.{name}": value for name, value in batch.columns.items()}
         parts |= {f"weights.{name}": value for name, value in batch.weights.items()}
-        save_file({name: value.detach().cpu().clone() for name, value in parts.items()}, path)
+        with writing(path), file_whole(path) as beside:
+            save_file({name: value.detach().cpu().clone() for name, value in parts.items()}, beside)
         return path
 
     def _append(self, name: str, row: Mapping[str, Any]) -> None:

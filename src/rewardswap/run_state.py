@@ -125,5 +125,6 @@ def fitting(number: int) -> Iterator[None]:
 
 def settings_sha256(run: Run) -> str:
     """Of everything that decides the numbers of a run."""
-    settings = {n: part for n, part in as_toml(run).items() if n not in ("output", "record")}
+    apart = ("output", "record", "track")
+    settings = {n: part for n, part in as_toml(run).items() if n not in apart}
     return hashlib.sha256(tomli_w.dumps(settings).encode()).hexdigest()

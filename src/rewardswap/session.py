@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from rewardswap.checkpoints.files import Checkpoints, Found
@@ -41,12 +40,15 @@ from rewardswap.rewards.planted import phrase_rate
 from rewardswap.run_folder import RunFolder, writing
 from rewardswap.run_state import PARTS, RunState, fitting, found_in, given_up, settings_sha256
 from rewardswap.screen import Screen
-from rewardswap.settings import write_run
+from rewardswap.settings import as_toml, write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.summary import summary_of
 from rewardswap.task_stream import derived_seed
+from rewardswap.trackers.config import TrackConfig
+from rewardswap.trackers.tracking import Tracking
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
+from rewardswap.whole import written_whole
 
 
 class Training:
@@ -114,6 +116,8 @@ class Training:
             },
             self.dense,
         )
+        track = run.track if self.keeps else TrackConfig()
+        self.tracking = Tracking(track, output, as_toml(run))
         self.resumed = by_first(ranks, lambda: self._opened(output, resume=resume))
         if not self.keeps:
             self._opened(output, resume=False)
@@ -154,7 +158,13 @@ class Training:
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
-        with closing(self.stage), closing(self.folder), closing(screen), writing(self.folder.path):
+        with (
+            closing(self.stage),
+            closing(self.folder),
+            closing(screen),
+            self.tracking.told(screen.warn),
+            writing(self.folder.path),
+        ):
             before, after, trainer = self._evaluate_and_train(screen)
             seconds = self.known.seconds
             phases = {**self.known.accounting.as_dict(), **trainer.accounting.as_dict()}
@@ -295,6 +305,7 @@ class Training:
                 played = (t for group in groups for t in group.trajectories)
                 metrics["planted_share"] = phrase_rate(played, run.reward.planted_phrase)
             self.folder.add_metrics({"phase": phase, **metrics})
+            self.tracking.add(metrics, phase)
             self.folder.add_trajectories(recorder.records(metrics, phase, groups))
             screen.updated(metrics, phase)
             for kind, words in warnings_of(metrics).items():
@@ -362,11 +373,12 @@ class Training:
         if not self.keeps:
             return
         try:
-            model.save_pretrained(path / "checkpoint", state_dict=weights)
-            language_model.tokenizer.save_pretrained(path / "checkpoint")
+            with written_whole(path / "checkpoint", over="config.json") as beside:
+                model.save_pretrained(beside, state_dict=weights)
+                language_model.tokenizer.save_pretrained(beside)
             self.dense.save(path / "process-reward")
-        except (OSError, SafetensorError) as error:
-            raise RunStoppedError(f"the policy cannot be written to {path}: {error}") from error
+        except OSError as error:
+            raise RunStoppedError(f"the policy was not kept: {error}") from error
 
 
 def _resolved(run: Run, stage: Stage, output: Path) -> Run:

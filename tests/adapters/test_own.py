@@ -10,10 +10,10 @@ import pytest
 
 from adapters import strange_environments as strange
 from corridors import whole
-from rewardswap.adapters.named import name_of
 from rewardswap.adapters.seeded import SeededWorld
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.own import Own
+from rewardswap.outside import name_of
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.settings import read_run, write_run

@@ -141,7 +141,8 @@ def test_another_format_is_refused_with_the_way_out(checkpoints: Checkpoints) ->
 
 def test_what_is_newer_goes_before_the_run_comes_there_again(checkpoints: Checkpoints) -> None:
     (checkpoints.folder / "00000011" / "state.json").write_text("{}")
-    (checkpoints.folder / ".00000012.half").mkdir()
+    (checkpoints.folder / ".00000012.0123abcd.part").mkdir()
+    (checkpoints.folder / ".00000013.x_1234ab").mkdir()  # of earlier versions
     checkpoints.go_on_from(5)
     assert [p.name for p in checkpoints.folder.iterdir()] == ["00000005"]
     checkpoints.write(11, state(11))
@@ -193,3 +194,33 @@ def test_a_run_that_has_ended_keeps_none(checkpoints: Checkpoints) -> None:
     checkpoints.clear()
     assert removed == [5, 11]
     assert not checkpoints.folder.exists()
+
+
+def test_what_others_laid_into_the_folder_outlives_the_checkpoints(
+    checkpoints: Checkpoints,
+) -> None:
+    folder = checkpoints.folder
+    for mine in ("notes", "20261130", ".00000011.backup", ".hidden"):
+        (folder / mine).mkdir()
+        (folder / mine / "thesis.tex").write_text("mine")
+    (folder / ".00000012.0123abcd.part").mkdir()
+    assert checkpoints.numbers() == [5, 11]
+    checkpoints.clear()
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == [".00000011.backup", ".hidden", "20261130", "notes"]
+    checkpoints.write(1, state(1))
+    assert number_of(checkpoints) == 1
+
+
+def test_a_checkpoint_that_finds_its_name_taken_is_not_taken_for_written(
+    checkpoints: Checkpoints,
+) -> None:
+    (checkpoints.folder / "00000012" / "mine").mkdir(parents=True)
+    with pytest.raises(RunStoppedError, match="00000012 is not empty"):
+        checkpoints.write(12, state(12))
+
+
+def test_files_of_a_checkpoint_have_the_modes_of_any_file(checkpoints: Checkpoints) -> None:
+    """Safetensors makes files that only their owner may read."""
+    modes = {path.stat().st_mode for path in (checkpoints.folder / "00000011").iterdir()}
+    assert len(modes) == 1

@@ -184,7 +184,7 @@ def test_the_command_refuses_in_one_line(
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="file cannot be written"):
+    with pytest.raises(ValueError, match="file is a file; give another --output"):
         write_comparison(compare([made("base", 0)], None, ()), tmp_path / "file")
 
 

@@ -1,17 +1,49 @@
 """What an environment may return, and what is said of everything else."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rewardswap.envs.base import Observation, Step
-from rewardswap.envs.checked import MOST_CHARACTERS, checked_observation, checked_step
+from rewardswap.envs.checked import (
+    MOST_CHARACTERS,
+    MOST_COMMANDS,
+    checked_observation,
+    checked_step,
+)
 from rewardswap.envs.faulty import forced
 
 SEEN = Observation("a room", ("look", "go"), "key", 0.5)
 STEP = Step(SEEN, True, False, False, 0.0)
+
+
+class Short(str):
+    """A text that says it has three characters."""
+
+    def __len__(self) -> int:
+        return 3
+
+
+class Endless(tuple[str, ...]):
+    """Commands without an end."""
+
+    def __iter__(self) -> Iterator[str]:
+        return repeat("look")
+
+
+def test_texts_of_other_kinds_become_plain_ones() -> None:
+    """A checkpoint holds plain ones only."""
+    other = forced(SEEN, text=np.str_("a room"), state_key=Short("key"), admissible=[Short("go")])
+    found = checked_observation(other)
+    assert found == replace(SEEN, admissible=("go",))
+    texts = (found.text, found.state_key, *found.admissible)
+    assert [type(text) for text in texts] == [str] * 3
+    many = replace(SEEN, admissible=("",) * MOST_COMMANDS)
+    assert checked_observation(many) == many
 
 
 def test_what_is_right_stays_as_it_is() -> None:
@@ -51,6 +83,9 @@ def test_numbers_of_other_kinds_become_plain_ones() -> None:
         ({"admissible": "look"}, "admissible must be a tuple of texts, got 'look'"),
         ({"admissible": ("look", 3)}, "an admissible command must be a text, got 3"),
         ({"admissible": ("x" * MOST_CHARACTERS, "y")}, "admissible has 1000001 characters"),
+        ({"admissible": ("",) * (MOST_COMMANDS + 1)}, "admissible has more than 100000 commands"),
+        ({"admissible": Endless()}, "admissible has more than 100000 commands"),
+        ({"text": Short("x" * (MOST_CHARACTERS + 1))}, "text has 1000001 characters"),
         ({"progress": float("nan")}, r"progress must be a number in \[0, 1\], got nan"),
         ({"progress": 1.01}, r"progress must be a number in \[0, 1\], got 1.01"),
         ({"progress": "1"}, r"progress must be a number in \[0, 1\], got '1'"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from made import made_trajectory
 from rewardswap import whole
+from rewardswap.errors import UnwrittenError
 from rewardswap.prm.lines import line_of, read_line
 from rewardswap.prm.store import Collection, read_collection, task_hashes, write_collection
 from rewardswap.types import Task, Trajectory, Turn
@@ -129,7 +130,7 @@ def test_nothing_is_left_of_a_folder_that_could_not_be_written(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(whole, "_sync", full)
-    with pytest.raises(ValueError, match="data cannot be written: No space left on device"):
+    with pytest.raises(UnwrittenError, match="data cannot be written: No space left on device"):
         write_collection(tmp_path / "data", some())
     assert not list(tmp_path.iterdir())
 

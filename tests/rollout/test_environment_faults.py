@@ -100,3 +100,14 @@ def test_a_cause_is_short_and_can_be_written() -> None:
     assert cause_of(ValueError("x" * 10_000)) == f"ValueError: {'x' * 488}..."
     assert MOST_OF_A_CAUSE == 500
     assert cause_of(OSError("half \ud800")) == r"OSError: half \ud800"
+
+
+class HopelessError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(5)
+
+
+def test_an_exception_may_end_the_program_in_telling_what_it_is() -> None:
+    assert cause_of(HopelessError()) == "HopelessError: (its text raised SystemExit)"
+    with pytest.raises(SystemExit):
+        cause_of(HopelessError(), passed=(SystemExit,))

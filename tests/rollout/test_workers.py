@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import psutil
@@ -17,8 +18,17 @@ from rewardswap.envs.faulty import Fault
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.host import Broken
+from rewardswap.rollout.worker import answer_of, broken_of, line_of
 from rewardswap.rollout.workers import WorkerEnvironments
-from strange_worlds import Chatty, Forgetful, Parental, WithoutTorch, ends_the_process, refuses
+from strange_worlds import (
+    Chatty,
+    Forgetful,
+    Parental,
+    Splitting,
+    WithoutTorch,
+    ends_the_process,
+    refuses,
+)
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])
@@ -190,6 +200,40 @@ def test_what_a_killed_worker_had_started_is_gone_too() -> None:
         found = environments.step({0: "east"})[0]
         assert found == Broken("its worker process took longer than 0.5 s in a step")
         assert gone([int(begun.text)])
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        ("kept", "its worker process ended with exit status 3 in a step"),
+        ("signal", f"its worker process was ended by signal {signal.SIGRTMIN + 6} in a step"),
+        ("writes", "its worker process wrote what was no answer in a step"),
+    ],
+)
+def test_whatever_a_worker_leaves_behind_breaks_the_episode_alone(how: str, cause: str) -> None:
+    """A copy of the process keeps its pipe, so that no end of it is read."""
+    with closing(workers(1, recipe=partial(Splitting, how))) as environments:
+        environments.reset({0: TASKS[0]})
+        assert environments.step({0: "jump"}) == {0: Broken(cause)}
+        assert environments.end()["worker_restarts"] == 2
+
+
+def test_a_copy_of_a_worker_that_comes_back_is_not_heard() -> None:
+    with closing(workers(1, recipe=partial(Splitting, "both"))) as environments:
+        environments.reset({0: TASKS[0], 1: TASKS[1]})
+        for _ in range(3):
+            found = environments.step({0: "jump", 1: "jump"})
+            assert found[1] == WORLD_AFTER_JUMP
+        assert environments.end()["worker_restarts"] == 0
+
+
+def test_an_answer_is_one_line_behind_the_number_of_what_was_asked() -> None:
+    broken = Broken("it broke")
+    line = line_of(broken, 7)
+    assert broken_of(answer_of(line, 7)) == broken
+    for strange in (line_of(broken, 8), line + line, line[2:], b"7", b"\n", b"7 []"):
+        with pytest.raises(ValueError, match="no answer to request 7"):
+            answer_of(strange, 7)
 
 
 SCRIPT = """

@@ -1,6 +1,5 @@
-"""Environments by the name `module:attribute`, and the names of Python objects."""
+"""Environments by the name `module:attribute`."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -38,18 +37,3 @@ def world_of(make: Callable[[], Any], **seeded: Any) -> World:
         return made
     getattr(made, "close", lambda: None)()
     return SeededWorld(make, **seeded)
-
-
-def name_of(thing: Any) -> str:
-    """`module:attribute` of a class or function, by which a run's record and a worker find it.
-
-    Raises ValueError for what cannot be found by name.
-    """
-    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
-    found = getattr(sys.modules.get(str(module)), str(name), None)
-    if found is not thing or module == "__main__":
-        raise ValueError(
-            f"{thing!r} cannot be found by name; define it by `def` or `class` at the top of a "
-            "module of its own, beside the script that runs"
-        )
-    return f"{module}:{name}"

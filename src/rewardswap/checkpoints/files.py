@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ FORMAT = 1
 TREE = "state.json"
 TENSORS = "tensors.safetensors"
 MANIFEST = "manifest.json"
+FILES = (TREE, TENSORS, MANIFEST)
+"""What a checkpoint consists of; a folder without any of them is none."""
 NAME = re.compile(r"\d{8}")
+LEFT = re.compile(r"\.\d{8}\.(old|\w{8}|\w{8}\.part)")
+"""Names that killed writes and removals leave."""
 
 DAMAGED = (AttributeError, KeyError, OSError, RecursionError, SafetensorError, TypeError)
 """What reading a spoiled file raises, beside ValueError."""
@@ -50,7 +55,7 @@ class Checkpoints:
         Raises RunStoppedError where it cannot be written: what was there before is untouched.
         """
         target = self.folder / f"{number:08}"
-        if target.exists():
+        if number in self.numbers():
             return
         encoded = encode(state)
         try:
@@ -60,9 +65,9 @@ class Checkpoints:
                 save_file(encoded.tensors, beside / TENSORS)
                 sums = {name: _sum(beside / name) for name in (TREE, TENSORS)}
                 write_json(beside / MANIFEST, {"format": FORMAT, "number": number, "sha256": sums})
-        except (ValueError, SafetensorError) as error:
+        except (OSError, ValueError) as error:
             raise RunStoppedError(
-                f"a checkpoint cannot be written: {error}; make room, or set checkpoint.every 0"
+                f"a checkpoint cannot be written: {error}; make room, then go on"
             ) from error
         for old in self.numbers()[: -self.keep]:
             self._remove(old)
@@ -72,7 +77,9 @@ class Checkpoints:
         if not self.folder.is_dir():
             return []
         return sorted(
-            int(p.name) for p in self.folder.iterdir() if NAME.fullmatch(p.name) and p.is_dir()
+            int(path.name)
+            for path in self.folder.iterdir()
+            if NAME.fullmatch(path.name) and any((path / name).exists() for name in FILES)
         )
 
     def newest(self) -> Found | None:
@@ -100,15 +107,21 @@ class Checkpoints:
         """Remove what is newer than a checkpoint, and what killed writes and removals left."""
         for newer in (n for n in self.numbers() if n > number):
             self._remove(newer)
-        for path in self.folder.glob(".????????.*"):
-            if path.is_dir() and NAME.fullmatch(path.name[1:9]):
-                shutil.rmtree(path)
+        self._remove_leftovers()
 
     def clear(self) -> None:
-        """Remove all checkpoints, the newest one last: the run has ended."""
+        """Remove all checkpoints, the newest one last, and the folder where nothing else is in it:
+        the run has ended."""
         for number in self.numbers():
             self._remove(number)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._remove_leftovers()
+        with suppress(OSError):  # it is not there, or somebody has laid something into it
+            self.folder.rmdir()
+
+    def _remove_leftovers(self) -> None:
+        for path in self.folder.glob(".*"):
+            if path.is_dir() and LEFT.fullmatch(path.name):
+                shutil.rmtree(path)
 
     def _remove(self, number: int) -> None:
         """Away under another name first: half of a checkpoint is never there under its own."""

@@ -8,7 +8,7 @@ from rewardswap.env_config import model_of
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import as_toml, named_environment, named_method
 
-APART = ("seed", "output", "recipe", "checkpoint", "record")
+APART = ("seed", "output", "recipe", "checkpoint", "record", "track")
 """Settings that two runs of one arm may differ in."""
 OF_MODELS = ("policy.action_tokens", "env.wording", "env.mode")
 """Settings that the model decides where a recipe leaves them open."""

@@ -15,8 +15,10 @@ from rewardswap.comparison.plots import Plot, plots_of
 from rewardswap.comparison.records import curves_table, tables_of
 from rewardswap.comparison.tables import Table, count
 from rewardswap.report.page import visible
+from rewardswap.whole import written_whole
 
 TITLE = "Comparison of runs"
+PAGE = "report.html"
 FORMULA = ("=", "+", "-", "@", "\t")
 """Beginnings of a text that a spreadsheet would compute; a quote in front keeps it a text."""
 
@@ -26,22 +28,19 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
     Files of the same names are overwritten; the same comparison gives the same bytes.
 
-    Raises ValueError if the folder cannot be written.
+    Raises ValueError if the folder is a file or takes none, and UnwrittenError.
     """
     tables, plots = tables_of(comparison), plots_of(comparison)
     files = {f"{table.name}.csv": as_csv(table) for table in tables}
     files["curves.csv"] = as_csv(curves_table(comparison.curves))
     files["report.md"] = as_markdown(comparison, tables, plots)
-    files["report.html"] = as_html(comparison, tables, plots)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    files[PAGE] = as_html(comparison, tables, plots)
+    with written_whole(folder, over=PAGE) as beside:
         for name, content in files.items():
-            (folder / name).write_text(content, encoding="utf-8", newline="\n")
+            (beside / name).write_text(content, encoding="utf-8", newline="\n")
         for plot in plots:
-            (folder / f"{plot.name}.png").write_bytes(plot.png)
-    except OSError as error:
-        raise ValueError(f"{folder} cannot be written: {error.strerror}; give another") from error
-    return folder / "report.html"
+            (beside / f"{plot.name}.png").write_bytes(plot.png)
+    return folder / PAGE
 
 
 def summary(comparison: Comparison) -> str:

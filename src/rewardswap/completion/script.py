@@ -1,7 +1,7 @@
 """The script of a shell, made by shtab from a parser that stands for all commands."""
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -18,7 +18,7 @@ from rewardswap.sft import LESSONS
 
 FOLDERS = ("model", "by", "policy.model", "reward.folder", "output", "resume", "data", "env.data")
 """Keys that take a folder."""
-WORDS = {
+WORDS: Mapping[str, Iterable[str]] = {
     "train": RECIPES,
     "plan": RECIPES,
     "recipes": RECIPES,
@@ -41,7 +41,8 @@ def script(shell: str) -> str:
         PREAMBLE[shell].format(name=_slug(name), words=" ".join(words))
         for name, words in WORDS.items()
     ]
-    return shtab.complete(_parser(), shell=shell, preamble={shell: "\n".join(functions)})
+    preamble: Any = {shell: "\n".join(functions)}
+    return shtab.complete(_parser(), shell=shell, preamble=preamble)
 
 
 def _parser() -> ArgumentParser:

@@ -59,6 +59,7 @@ def command_keys() -> Mapping[str, Mapping[str, Key]]:
     from rewardswap.prm.eval_command import Judging
     from rewardswap.prm.train_command import Fitting
     from rewardswap.sft import LESSONS, BaseAgentConfig
+    from rewardswap.view.command import ViewSettings
 
     methods = [("method.", kind()) for kind in METHODS.values()]
     worlds = [("env.", kind()) for kind in ENVIRONMENTS.values()]
@@ -78,6 +79,7 @@ def command_keys() -> Mapping[str, Mapping[str, Key]]:
         "experiment": [("", ExperimentSettings())],
         "report": [("", ReportSettings())],
         "diagnose": [("", DiagnoseSettings())],
+        "view": [("", ViewSettings())],
         "check": [("", CheckSettings())],
         "model fetch": [("", Fetch())],
         "data prepare webshop": [("", PrepareWebShop)],

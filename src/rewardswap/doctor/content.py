@@ -30,7 +30,7 @@ def check_official_games() -> Check:
     folder = os.environ.get(GAMES)
     fetch = "pip install alfworld && alfworld-download"
     if folder is None:
-        found = f"${GAMES} is not set; only the official games need it"
+        found = f"${GAMES} is not set; official games need it"
         return Check("alfworld", "missing", found, fetch, needed=False)
     games = Path(folder) / "json_2.1.1"
     if not games.is_dir():
@@ -77,7 +77,7 @@ def check_turn(stage: Stage) -> Check:
     )
     gaps = (policy.score(batch).logprob - batch.column("sampled")).abs()[batch.action_mask]
     gap = float(gaps.max())
-    found = f"{len(gaps)} tokens; sampler and trainer differ by at most {gap:.1e} nats"
+    found = f"{len(gaps)} tokens; sampler and trainer differ by {gap:.1e} nats"
     if gap <= LARGEST_GAP:
         return Check("turn", "ok", found)
     advice = "the sampler reads other tokens or weights than the trainer: docs/engines.md"

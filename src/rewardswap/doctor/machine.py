@@ -21,7 +21,7 @@ def check_threads() -> Check:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     asked = os.environ.get("OMP_NUM_THREADS")
     said = "" if asked is None else f" (OMP_NUM_THREADS {asked})"
-    found = f"{torch.get_num_threads()} of torch on {cores} cores{said}; runs take --threads"
+    found = f"{torch.get_num_threads()} of torch on {cores} cores{said}; see --threads"
     return Check("threads", "ok", found)
 
 
@@ -65,7 +65,7 @@ def check_writing(folder: Path) -> Check:
     """Whether the working folder, where `runs` is made, takes files."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder):
-            return Check("folder", "ok", f"{folder} takes files; runs are written to ./runs")
+            return Check("folder", "ok", f"{folder} takes files")
     except OSError as error:
         advice = "work in another folder, or give --output"
         return Check("folder", "wrong", f"{folder}: {error.strerror}", advice)

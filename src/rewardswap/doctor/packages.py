@@ -20,6 +20,9 @@ EXTRAS = {
     "adamw-8bit": "--policy.optimizer adamw_8bit",
     "vllm": "--rollout.engine vllm",
     "server": "--rollout.engine server",
+    "track": "--track.to: TensorBoard, Weights & Biases, ...",
+    "gymnasium": "environments of Gymnasium with text spaces",
+    "textworld": "games of TextWorld",
 }
 """What each extra gives."""
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from rewardswap.adapters.named import maker_of, name_of, world_of
+from rewardswap.adapters.named import maker_of, world_of
 from rewardswap.adapters.seeded import TURN_LIMIT, SeededWorld
 from rewardswap.checks import at_least
 from rewardswap.env_config.base import EnvironmentConfig, Wording
 from rewardswap.envs.base import World
+from rewardswap.outside import name_of
 
 HELD_OUT_TASKS = 100
 """Size of the held-out split where no number is set, in seeds (ours)."""

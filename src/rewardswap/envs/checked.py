@@ -1,6 +1,7 @@
 """What an environment returns, checked in one place: types, ranges, and how much text (ours)."""
 
 import reprlib
+from itertools import islice
 from math import nan
 from numbers import Real
 
@@ -11,22 +12,16 @@ from rewardswap.envs.base import Observation, Step
 MOST_CHARACTERS = 1_000_000
 """Most characters of an observation's text, of its state key, and of all its admissible commands
 together; more would take a tokenizer seconds and say nothing that a model reads."""
+MOST_COMMANDS = 100_000
+"""Most admissible commands of an observation."""
 
 
 def checked_observation(found: object) -> Observation:
     """The observation in plain types; raises ValueError naming the field and what is wrong."""
     if not isinstance(found, Observation):
         raise ValueError(f"an Observation was due, got {reprlib.repr(found)}")
-    text, key, admissible = found.text, found.state_key, found.admissible
-    _check_text("text", text)
-    _check_text("state_key", key)
-    if not isinstance(admissible, (tuple, list)):
-        raise ValueError(f"admissible must be a tuple of texts, got {reprlib.repr(admissible)}")
-    for command in admissible:
-        if not isinstance(command, str):
-            raise ValueError(f"an admissible command must be a text, got {reprlib.repr(command)}")
-    _check_text("admissible", "".join(admissible))
-    return Observation(text, tuple(admissible), key, _share("progress", found.progress))
+    text, key = _text("text", found.text), _text("state_key", found.state_key)
+    return Observation(text, _commands(found.admissible), key, _share("progress", found.progress))
 
 
 def checked_step(found: object) -> Step:
@@ -44,9 +39,27 @@ def checked_step(found: object) -> Step:
     )
 
 
-def _check_text(name: str, value: object) -> None:
+def _commands(found: object) -> tuple[str, ...]:
+    if not isinstance(found, (tuple, list)):
+        raise ValueError(f"admissible must be a tuple of texts, got {reprlib.repr(found)}")
+    commands = tuple(islice(found, MOST_COMMANDS + 1))
+    if len(commands) > MOST_COMMANDS:
+        raise ValueError(
+            f"admissible has more than {MOST_COMMANDS} commands; leave out what nobody would say"
+        )
+    for command in commands:
+        if not isinstance(command, str):
+            raise ValueError(f"an admissible command must be a text, got {reprlib.repr(command)}")
+    plain = tuple(map(str.__str__, commands))
+    _text("admissible", "".join(plain))
+    return plain
+
+
+def _text(name: str, value: object) -> str:
+    """The text as a plain one: one of a kind of its own (numpy's) may say anything of itself."""
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text, got {reprlib.repr(value)}")
+    value = str.__str__(value)
     if len(value) > MOST_CHARACTERS:
         raise ValueError(
             f"{name} has {len(value)} characters, at most {MOST_CHARACTERS} are taken; shorten it"
@@ -58,6 +71,7 @@ def _check_text(name: str, value: object) -> None:
             raise ValueError(
                 f"{name} has {value[error.start]!r} at {error.start}, which is no character"
             ) from error
+    return value
 
 
 def _flag(name: str, value: object) -> bool:

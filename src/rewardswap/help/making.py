@@ -107,20 +107,6 @@ MAKE = (
         ),
     ),
     Help(
-        "check",
-        "Say what is wrong with an environment of your own.",
-        ("MODULE:NAME [--KEY VALUE ...]",),
-        (
-            ("check my_world:make", "eight tasks, played at random"),
-            ("check my_world:make --model FOLDER", "and a small model that knows its words"),
-            ("train demo --env own --env.make my_world:make --policy.model FOLDER", "train it"),
-        ),
-        (
-            "MODULE:NAME is a class or function that makes one; docs/environments.md says which "
-            "methods it needs. Exit code 1 where something is wrong.",
-        ),
-    ),
-    Help(
         "completion",
         "Print what makes a shell complete commands, names and keys.",
         ("bash | zsh",),

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rewardswap.models.adapter import has_adapter
 from rewardswap.models.batching import Batch, collate, rows_of, uncollate
 from rewardswap.models.learner import Learner, Metrics
 from rewardswap.models.packing import Layout
+from rewardswap.models.pretrained import load_values, save_values
 from rewardswap.types import Group
 
 ValueLoss = Callable[[Float[Tensor, "B T"], Batch], tuple[Tensor, Metrics]]
@@ -105,6 +107,25 @@ class Critic(Learner):
     def step(self, batch: Batch, loss: ValueLoss) -> Metrics:
         """One optimizer step over `batch`; see `Learner`."""
         return self._step(batch, lambda part: loss(self._forward(part), part))
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write the weights, an adapter's apart: what `from_pretrained` reads to the bit.
+
+        The optimizer is not in it.
+        """
+        save_values(self.model, folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, language_model: nn.Module, **settings: Any) -> "Critic":
+        """The critic of a folder; `settings` are those of a new critic.
+
+        `language_model` is one of the make that the critic was made from, with an adapter where
+        that had one; its weights do not matter. Raises ValueError naming the file that is missing,
+        damaged, or of another make.
+        """
+        model = ValueModel(language_model)
+        load_values(model, folder)
+        return cls(model, **settings)
 
 
 def _last_row(group: Group, n: int) -> np.ndarray:

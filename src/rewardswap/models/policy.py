@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 
 from rewardswap.models.adapter import adapter_off
 from rewardswap.models.batching import Batch
 from rewardswap.models.head import HEAD_LOGITS, chosen_scores, prove_head
 from rewardswap.models.learner import Learner, Metrics
+from rewardswap.models.loading import read_weights
 from rewardswap.models.packing import Layout
+from rewardswap.models.pretrained import save_model
 from rewardswap.ranks import ALONE, Ranks
 
 
@@ -127,6 +131,25 @@ class Policy(Learner):
             lambda part: loss(self._forward(part, entropy_gradient=entropy_gradient), part),
             whole_trajectories=whole_trajectories,
         )
+
+    def save_pretrained(
+        self, folder: Path, tokenizer: PreTrainedTokenizerBase | None = None
+    ) -> None:
+        """Write a folder that plain transformers loads: weights, an adapter merged, and config.
+
+        With the tokenizer, where it is given, it is a model folder. The optimizer is not in it.
+        """
+        save_model(self.model, folder)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, **settings: Any) -> "Policy":
+        """The policy of a model folder, float32; `settings` are those of a new policy.
+
+        Raises ValueError where the folder lacks weights, or has them as pickle only.
+        """
+        return cls(read_weights(folder), **settings)
 
 
 class Reference(Policy):

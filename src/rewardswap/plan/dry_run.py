@@ -26,6 +26,7 @@ from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.scripted import ScriptedEngine
 from rewardswap.screen import Screen
 from rewardswap.session import Training
+from rewardswap.trackers.config import TrackConfig
 
 REWARD_TASKS = 4
 """Tasks at each temperature that a process reward is fitted on in a dry run."""
@@ -188,6 +189,7 @@ def _short(run: Run, output: Path) -> Run:
         ),
         swap=swap,
         reward=replace(reward, trajectories=REWARD_TASKS * each),
+        track=TrackConfig(),
     )
 
 

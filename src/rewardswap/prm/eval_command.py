@@ -17,7 +17,7 @@ from rewardswap.prm.words import cache_of, say_cache
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.sources import LEARNED, RewardConfig
-from rewardswap.whole import write_json
+from rewardswap.whole import refuse_no_file, write_json
 
 PROGRAM = "rewardswap prm eval"
 
@@ -50,8 +50,8 @@ def evaluate(words: list[str], console: Console) -> None:
     config = parse(Judging, Judging(), rest, f"{PROGRAM} [MODEL] DATA")
     model, data = _named(first, config)
     target = config.json
-    if target is not None and (target.is_dir() or not target.parent.is_dir()):
-        raise UsageError(f"--json {target} is no file in a folder that exists")
+    if target is not None:
+        checked(lambda: refuse_no_file(target))
     torch.set_num_threads(config.threads)
     cache = cache_of(config.cache)
     collection = checked(lambda: read_collection(data))
@@ -61,10 +61,7 @@ def evaluate(words: list[str], console: Console) -> None:
     judged.show(console)
     if target is not None:
         record = {"reward": str(model or config.reward), "data": str(data), **judged.as_dict()}
-        try:
-            write_json(target, record)
-        except OSError as error:
-            raise UsageError(f"--json {target} cannot be written: {error.strerror}") from error
+        write_json(target, record)
 
 
 def _named(first: Sequence[str], config: Judging) -> tuple[Path | None, Path]:

@@ -30,7 +30,7 @@ class Collection:
 def write_collection(folder: Path, collection: Collection) -> None:
     """Write a collection whole or not at all.
 
-    Raises ValueError where `folder` holds files or cannot be written, or a number is not finite.
+    Raises ValueError where `folder` holds files or a number is not finite, and UnwrittenError.
     """
     text = "".join(
         line_of(trajectory, share) + "\n"

@@ -1,7 +1,6 @@
 """The page: everything put together and written as one file."""
 
 from base64 import b64encode
-from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -52,8 +51,11 @@ def write_report(run: Path) -> Path:
     return page
 
 
-def render(record: RunRecord, further: Sequence[str] = (), connects: str = "'none'") -> str:
-    """The page of a run as HTML, with `further` scripts that may ask what `connects` names."""
+def render(record: RunRecord, live: str | None = None) -> str:
+    """The page of a run as HTML; a `live` one, of the version so named, asks its server for more.
+
+    The server answers at `version` and `page`, beside the page.
+    """
     quality = process_reward_quality(record.process_reward)
     metrics = with_explorer_updates(with_evaluations(record))
     curves = {curve: curve_plot(metrics, curve) for curve in large_curves(metrics)}
@@ -61,7 +63,7 @@ def render(record: RunRecord, further: Sequence[str] = (), connects: str = "'non
     families = family_rows(record.before, record.after)
     liked = record.liked_failure
     learned = series(metrics, "agent", "update", "success")
-    script = script_of("trajectory.js", "viewer.js", *further)
+    script = script_of("trajectory.js", "viewer.js", *(["live.js"] if live else []))
     return (
         _templates()
         .get_template("page.html.jinja")
@@ -87,9 +89,20 @@ def render(record: RunRecord, further: Sequence[str] = (), connects: str = "'non
             played=len(record.trajectories),
             trajectories=viewer_data(record),
             script=script,
-            policy=policy_of(script, connects),
+            policy=policy_of(script, live),
+            live=live,
             liked=None if liked is None else shown_episode(liked, "training"),
         )
+    )
+
+
+def render_waiting(name: str, words: str, live: str) -> str:
+    """A page that stands for that of a run of which there is nothing to show yet."""
+    script = script_of("live.js")
+    return (
+        _templates()
+        .get_template("waiting.html.jinja")
+        .render(name=name, words=words, live=live, script=script, policy=policy_of(script, live))
     )
 
 
@@ -99,12 +112,14 @@ def script_of(*names: str) -> Markup:
     return Markup("\n").join(Markup((room / name).read_text(encoding="utf-8")) for name in names)
 
 
-def policy_of(script: str, connects: str) -> str:
-    """What a browser may do for the page: run this script alone, and load nothing."""
+def policy_of(script: str, live: str | None) -> str:
+    """What a browser may do for the page: run this script alone, and ask nobody but its server."""
+    connects = "'self'" if live else "'none'"
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        f"img-src data:; connect-src {connects}; base-uri 'none'; form-action 'none'"
+        f"img-src data:; connect-src {connects}; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 

@@ -1,7 +1,6 @@
 """Hidden states on disk, by the hash of everything that decides them."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,8 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from rewardswap.whole import file_whole, naming
 
 VALUES = "values"
 
@@ -33,7 +34,7 @@ class FeatureCache:
     ) -> Float[Tensor, "S F"]:
         """What is stored under `key`, a hexadecimal sha256, or else what `compute` gives, stored.
 
-        Raises ValueError naming the file when it is damaged.
+        Raises ValueError naming the file when it is damaged, and UnwrittenError.
         """
         path = self.folder / key[:2] / f"{key}.safetensors"
         if path.is_file():
@@ -41,10 +42,10 @@ class FeatureCache:
             return _read(path)
         self.misses += 1
         values = compute().contiguous()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}.tmp")
-        save_file({VALUES: values}, beside, metadata={"sha256": _digest(values)})
-        os.replace(beside, path)
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with file_whole(path) as beside:
+            save_file({VALUES: values}, beside, metadata={"sha256": _digest(values)})
         return values
 
 

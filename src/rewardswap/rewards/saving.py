@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rewards.heads import RewardHead
+from rewardswap.whole import file_whole, write_json
 
 FORMAT = 1
 WEIGHTS = "process_reward.safetensors"
@@ -45,7 +46,10 @@ class SavedHead:
 
 
 def write_head(folder: Path, head: SavedHead) -> None:
-    """Write a head into `folder`, which is made where it is missing."""
+    """Write a head into `folder`, which is made where it is missing, each file whole or not at all.
+
+    Raises UnwrittenError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     weights = save(dict(head.weights))
     settings = {
@@ -55,8 +59,9 @@ def write_head(folder: Path, head: SavedHead) -> None:
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
         "version": head.version,
     }
-    (folder / WEIGHTS).write_bytes(weights)
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    with file_whole(folder / WEIGHTS) as beside:
+        beside.write_bytes(weights)
+    write_json(folder / SETTINGS, settings)
 
 
 def read_head(folder: Path) -> SavedHead:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rewardswap.checks import LEAST_TEMPERATURE, at_least
+from rewardswap.outside import name_of
 from rewardswap.rewards.base import RewardSource
-from rewardswap.rewards.calling import CallableReward, named_function
+from rewardswap.rewards.calling import CallableReward, RewardFunction, named_function
 from rewardswap.rewards.checked import OnFailure
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rewards.gains import ProgressGains
@@ -59,6 +60,14 @@ class RewardConfig:
     """Rollouts of each task among them."""
     temperatures: tuple[float, ...] = (0.7, 1.0, 1.3)
     """Sampling temperatures of these rollouts, in equal shares (ours; unspecified in the paper)."""
+
+    @classmethod
+    def of(cls, function: RewardFunction, **settings: Any) -> "RewardConfig":
+        """The settings of a dense reward that is a function of a trajectory.
+
+        Raises ValueError where it cannot be found by name, as a run's record has it.
+        """
+        return cls(dense=name_of(function), **settings)
 
     def __post_init__(self) -> None:
         at_least(1, trajectories=self.trajectories, group_size=self.group_size)

@@ -56,7 +56,7 @@ class Host:
         except self._passed:
             raise
         except BaseException as error:  # whatever an environment raises costs its episode
-            cause = cause_of(error)
+            cause = cause_of(error, self._passed)
         environment = self._live.pop(number, None)
         second = "" if environment is None else self._close(environment)
         return Broken(f"{cause}; in close: {second}" if second else cause)
@@ -68,15 +68,20 @@ class Host:
         except self._passed:
             raise
         except BaseException as error:  # it is given up anyway
-            return cause_of(error)
+            return cause_of(error, self._passed)
         return ""
 
 
-def cause_of(error: BaseException) -> str:
-    """Kind and text of an exception, cut to `MOST_OF_A_CAUSE` characters."""
+def cause_of(error: BaseException, passed: tuple[type[BaseException], ...] = ()) -> str:
+    """Kind and text of an exception, cut to `MOST_OF_A_CAUSE` characters.
+
+    Raises what is in `passed` where telling its text does.
+    """
     try:
         text = str(error)
-    except Exception as second:  # an exception may break in telling what it is
+    except passed:
+        raise
+    except BaseException as second:  # an exception may break in telling what it is
         text = f"(its text raised {type(second).__name__})"
     cause = f"{type(error).__name__}: {text}"
     if len(cause) > MOST_OF_A_CAUSE:

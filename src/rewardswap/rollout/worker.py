@@ -36,9 +36,13 @@ def serve() -> None:
     host = Host(world, passed=())
     listed: set[str] = set()
     answers.write(line_of([]))
-    for line in requests:
+    process = os.getpid()
+    for number, line in enumerate(requests, start=1):
+        answer = line_of(_answer(host, world, listed, json.loads(line)), number)
+        if os.getpid() != process:  # a copy that an environment made: it has nobody to answer
+            os._exit(0)
         try:
-            answers.write(line_of(_answer(host, world, listed, json.loads(line))))
+            answers.write(answer)
         except BrokenPipeError:  # the trainer is gone
             break
     host.close()
@@ -69,20 +73,21 @@ def _end_with(parent: int) -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)  # what an environment started, and this process
 
 
-def line_of(answer: Observation | Step | Broken | list[str]) -> bytes:
-    """An answer as a line."""
-    if isinstance(answer, Broken):
-        return _line({"broken": answer.cause})
-    if isinstance(answer, Observation):
-        return _line(_packed(answer))
-    if isinstance(answer, Step):
-        rest = (answer.valid, answer.terminated, answer.success, answer.outcome, answer.task_score)
-        return _line([_packed(answer.observation), *rest])
-    return _line(answer)
+def line_of(answer: Observation | Step | Broken | list[str], number: int = 0) -> bytes:
+    """An answer as a line, behind the number of what was asked: 0 for the first line, then 1."""
+    return b"%d %s\n" % (number, json.dumps(_plain(answer)).encode())
+
+
+def answer_of(line: bytes, number: int) -> bytes:
+    """The answer in a line; raises ValueError where it is not one line behind that number."""
+    said, _, answer = line.partition(b" ")
+    if said != b"%d" % number or answer.count(b"\n") != 1:
+        raise ValueError(f"no answer to request {number}: {line[:100]!r}")
+    return answer
 
 
 def broken_of(line: bytes) -> Broken | None:
-    """What the line says of a broken environment, if it does."""
+    """What the line says of a broken environment, if it does; ValueError where it is no JSON."""
     found = json.loads(line)
     return Broken(found["broken"]) if isinstance(found, dict) else None
 
@@ -98,8 +103,15 @@ def step_of(line: bytes) -> Step:
     return Step(_unpacked(observation), *rest)
 
 
-def _line(value: Any) -> bytes:
-    return json.dumps(value).encode() + b"\n"
+def _plain(answer: Observation | Step | Broken | list[str]) -> Any:
+    if isinstance(answer, Broken):
+        return {"broken": answer.cause}
+    if isinstance(answer, Observation):
+        return _packed(answer)
+    if isinstance(answer, Step):
+        rest = (answer.valid, answer.terminated, answer.success, answer.outcome, answer.task_score)
+        return [_packed(answer.observation), *rest]
+    return answer
 
 
 def _packed(observation: Observation) -> list[Any]:

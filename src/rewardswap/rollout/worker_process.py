@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from multiprocessing.connection import wait
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -45,6 +46,11 @@ class WorkerProcess:
     def gone(self) -> bool:
         """Whether it has ended."""
         return self._process.poll() is not None
+
+    @property
+    def readable(self) -> bool:
+        """Whether there is something to read, or nothing more will come."""
+        return bool(wait([self.fileno()], 0))
 
     def fileno(self) -> int:
         """Where its answers come in, to wait for."""

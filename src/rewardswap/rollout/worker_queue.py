@@ -10,7 +10,7 @@ from typing import Any
 
 from rewardswap.rollout.environments import Places
 from rewardswap.rollout.host import Broken
-from rewardswap.rollout.worker import broken_of
+from rewardswap.rollout.worker import answer_of, broken_of
 from rewardswap.rollout.worker_process import WorkerProcess
 
 START_SECONDS = 600.0
@@ -61,6 +61,8 @@ class WorkerQueue:
         self._past: dict[int, list[_Request]] = {}
         self._queue: deque[_Request] = deque()
         self._asked: _Request | None = None
+        self._number = 0
+        """Of what is asked, among the lines that the process was sent: its answer carries it."""
         self._due: float | None = None
         self._suspects: set[int] = set()
         """Episodes that a process ended in since they were last answered something new."""
@@ -117,7 +119,7 @@ class WorkerQueue:
         elif not self._queue or now < self._begins:
             return
         elif self.process is None:
-            self.process = WorkerProcess(self._first_line)
+            self.process, self._number = WorkerProcess(self._first_line), -1
             self._await(_Request("start", b""))
         elif self.process.gone:
             self._restart("ended between two steps")
@@ -132,7 +134,19 @@ class WorkerQueue:
         if line is None:
             self._restart(_status(self.process.kill()))
         elif line:
-            self._take(line)
+            try:
+                answer = answer_of(line, self._number)
+                broken = broken_of(answer)
+            except ValueError:
+                self._restart("wrote what was no answer")
+            else:
+                self._take(answer, broken)
+
+    def look(self) -> None:
+        """Notice that the process ended where its pipe does not say so: a child of it has that."""
+        process = self.process
+        if self._asked and process and process.gone and not process.readable:
+            self._restart(_status(process.kill()))
 
     def _add(self, kind: str, episode: int | None, *rest: Any) -> None:
         line = json.dumps([kind, *rest]).encode() + b"\n"
@@ -141,15 +155,16 @@ class WorkerQueue:
     def _await(self, request: _Request) -> None:
         seconds = self._seconds(request)
         self._asked, self._due = request, None if seconds is None else time.monotonic() + seconds
+        self._number += 1
 
     def _seconds(self, request: _Request) -> float | None:
         other = {"start": START_SECONDS, "close": CLOSE_SECONDS}
         return other.get(request.kind, self._patience.step_seconds)
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes, broken: Broken | None) -> None:
         request, self._asked = self._asked, None
         assert request is not None
-        broken, episode = broken_of(line), request.episode
+        episode = request.episode
         if request.kind == "start":
             if broken:
                 raise ValueError(
@@ -230,5 +245,7 @@ class WorkerQueue:
 
 def _status(status: int) -> str:
     if status < 0:
-        return f"was ended by {signal.Signals(-status).name}"
+        known = -status in set(signal.Signals)
+        name = signal.Signals(-status).name if known else f"signal {-status}"
+        return f"was ended by {name}"
     return f"ended with exit status {status}"

@@ -18,6 +18,9 @@ from rewardswap.rollout.worker_process import WorkerProcess, end_all
 from rewardswap.rollout.worker_queue import CLOSE_SECONDS, Patience, WorkerQueue
 from rewardswap.task import Task
 
+LOOK_SECONDS = 1.0
+"""Longest time in which no answer comes before it is looked whether the processes live."""
+
 
 class WorkerEnvironments:
     """Environments of one world in `workers` processes, each with a world of its own.
@@ -102,12 +105,15 @@ class WorkerEnvironments:
             for worker in busy:
                 worker.advance(time.monotonic())
             wakes = [when for worker in busy if (when := worker.wakes) is not None]
-            seconds = max(0.0, min(wakes) - time.monotonic()) if wakes else None
+            seconds = max(0.0, min([LOOK_SECONDS, *(when - time.monotonic() for when in wakes)]))
             listened: dict[Any, WorkerQueue] = {
                 worker.process.fileno(): worker for worker in busy if worker.process
             }
-            for number in wait(list(listened), seconds):
+            heard = wait(list(listened), seconds)
+            for number in heard:
                 listened[number].hear()
+            for worker in busy if not heard else ():
+                worker.look()
 
 
 def _first_line(recipe: Callable[[], World]) -> bytes:
