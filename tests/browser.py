@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,15 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
+FLAGS += ("--remote-debugging-pipe",)
+WIRED = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Gives a program the two ends of pipes as its files 3 and 4, where a browser looks for them."""
 CODES = {"ArrowDown": 40, "ArrowUp": 38, "Enter": 13, "Escape": 27, "Tab": 9, "Home": 36, "End": 35}
 TEXTS = {"Enter": "\r", "Tab": ""}
 
@@ -20,16 +30,10 @@ TEXTS = {"Enter": "\r", "Tab": ""}
 def chromium(folder: Path) -> Iterator["Browser"]:
     """A browser with a profile in `folder`; it ends with the block."""
     told, heard = os.pipe(), os.pipe()
-
-    def wire() -> None:
-        os.dup2(told[0], 3)
-        os.dup2(heard[1], 4)
-
     words = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}"]
     process = subprocess.Popen(
-        [*words, "--remote-debugging-pipe"],
-        preexec_fn=wire,
-        pass_fds=(3, 4),
+        [sys.executable, "-c", WIRED, *map(str, (told[0], heard[1])), *words],
+        pass_fds=(told[0], heard[1]),
         env={**os.environ, "HOME": str(folder)},
         stderr=subprocess.DEVNULL,
     )
@@ -108,8 +112,9 @@ class Page:
         """Load a page."""
         self.browser.events.clear()
         self.call("Page.navigate", url=url)
-        if not any(e.get("method") == "Page.loadEventFired" for e in self.browser.events):
-            self.browser.until(lambda told: told.get("method") == "Page.loadEventFired")
+        loaded = ("Page.loadEventFired", self.session)
+        if all((e.get("method"), e.get("sessionId")) != loaded for e in self.browser.events):
+            self.browser.until(lambda e: (e.get("method"), e.get("sessionId")) == loaded)
 
     def run(self, expression: str) -> Any:
         """The value of an expression of JavaScript, awaited."""
@@ -136,6 +141,6 @@ class Page:
 
     def complaints(self) -> list[str]:
         """What the browser has complained of since the page was asked for."""
-        said = [e["params"] for e in self.browser.events if e.get("method") == "Log.entryAdded"]
-        thrown = [e for e in self.browser.events if e.get("method") == "Runtime.exceptionThrown"]
-        return [entry["entry"]["text"] for entry in said] + [json.dumps(e) for e in thrown]
+        mine = [e for e in self.browser.events if e.get("sessionId") == self.session]
+        said = [e["params"]["entry"]["text"] for e in mine if e["method"] == "Log.entryAdded"]
+        return said + [json.dumps(e) for e in mine if e["method"] == "Runtime.exceptionThrown"]

@@ -26,7 +26,7 @@ ALLOWED = {
     "distributed": {"ranks", "models", "checkpoints"},
     "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
-    "rollout": {"task", "types", "envs", "checks", "errors", "ranks"},
+    "rollout": {"task", "types", "envs", "checks", "errors", "ranks", "whole"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
     "replay": {"types"},
     "replay_staleness": {"types", "replay"},

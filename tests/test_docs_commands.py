@@ -124,6 +124,9 @@ def begun(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[
 
     monkeypatch.setattr(Runner, "execute", executed_all)
     monkeypatch.setattr("rewardswap.sft.run", lambda *_: found.append("sft"))
+    monkeypatch.setattr(
+        "rewardswap.view.server.Server.serve_forever", lambda _: found.append("view")
+    )
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     monkeypatch.syspath_prepend(tmp_path / "place")
     shutil.copytree(place, tmp_path / "place", symlinks=True)

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from made import made_trajectory
+from rewardswap import run_folder
 from rewardswap.errors import RunStoppedError
 from rewardswap.models.batching import collate
 from rewardswap.run_folder import RunFolder
@@ -99,3 +101,20 @@ def test_a_batch_is_kept_with_all_its_columns(tmp_path: Path) -> None:
     assert torch.equal(kept["action_mask"], batch.action_mask)
     assert {f"columns.{name}" for name in batch.columns} <= kept.keys()
     folder.close()
+
+
+def test_a_batch_that_cannot_be_kept_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Safetensors has an error of its own for what the system refuses."""
+
+    def full(*_: Any) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left (os error 28)")
+
+    folder = RunFolder(tmp_path / "run")
+    batch = collate([Group(made_trajectory().task, (made_trajectory(),), reward=torch.ones(1, 2))])
+    monkeypatch.setattr(run_folder, "save_file", full)
+    with pytest.raises(RunStoppedError, match=r"finite\.safetensors cannot be written: No space"):
+        folder.write_batch(batch)
+    folder.close()
+    assert not list((tmp_path / "run").glob("*not-finite*"))

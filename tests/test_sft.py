@@ -1,11 +1,16 @@
 """The supervised stage: packing, schedule, and a resume that changes no bit."""
 
+import errno
+import os
 from dataclasses import replace
 
 import pytest
 import torch
 
+from commands import refused
+from rewardswap import whole
 from rewardswap.checkpoints.files import Checkpoints
+from rewardswap.lock import locked
 from rewardswap.models.small_agent import build_model, build_tokenizer
 from rewardswap.sft import BaseAgentConfig, train_base_agent
 from rewardswap.sft.alfworld import AlfworldLessons
@@ -76,6 +81,116 @@ def test_a_damaged_checkpoint_is_refused(tiny, name):
     ):
         train_base_agent(tiny)
     assert file.exists()
+
+
+def spoilt(part):
+    """Ways to spoil a part of a state, each with what is said of it."""
+    ways = {
+        "settings": (5, "no attribute 'get'"),
+        "tokens": (None, "tokens is None"),
+        "success": ("x", "success is 'x'"),
+        "model": ({}, "Missing key"),
+        "optimizers": ([], "it has 0 optimizers"),
+    }
+    return {part: ways[part][0]}, ways[part][1]
+
+
+@pytest.mark.parametrize("part", ["settings", "tokens", "success", "model", "optimizers"])
+def test_a_checkpoint_with_strange_content_is_refused_and_named(tiny, part):
+    """Its sums are right: somebody wrote it so."""
+    train_base_agent(tiny)
+    checkpoints = Checkpoints(tiny.checkpoint, keep=9)
+    changed, said = spoilt(part)
+    checkpoints.write(5, {**checkpoints.newest().state, **changed})
+    with pytest.raises(ValueError, match=rf"00000005 does not fit this training \(.*{said}"):
+        train_base_agent(tiny)
+    assert checkpoints.numbers() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda kept: kept["param_groups"][0].update(weight_decay=0.5), "has other settings"),
+        (lambda kept: kept["state"].clear(), "knows 0 of"),
+        (lambda kept: kept["state"][0].clear(), r"keeps \[\] of weight 0"),
+        (lambda kept: kept["state"][0].update(momentum_buffer=1.0), "is no tensor of"),
+        (lambda kept: kept["state"][0].update(momentum_buffer=torch.ones(1)), "is no tensor of"),
+    ],
+)
+def test_an_optimizer_that_would_go_on_otherwise_is_refused(tiny, spoil, said):
+    train_base_agent(tiny)
+    checkpoints = Checkpoints(tiny.checkpoint, keep=9)
+    state = checkpoints.newest().state
+    spoil(state["optimizers"][0])
+    checkpoints.write(5, state)
+    with pytest.raises(ValueError, match=rf"00000005 does not fit this training \(.*{said}"):
+        train_base_agent(tiny)
+
+
+def test_a_refusal_leaves_the_checkpoints_as_they_are(tiny):
+    """Newer damaged ones go only when the training goes on, which says which they were."""
+    train_base_agent(tiny)
+    checkpoints = Checkpoints(tiny.checkpoint, keep=9)
+    checkpoints.write(5, checkpoints.newest().state)
+    (tiny.checkpoint / "00000005" / "state.json").write_text("")
+    with pytest.raises(ValueError, match="made with learning_rate"):
+        train_base_agent(replace(tiny, learning_rate=0.1))
+    assert checkpoints.numbers() == [4, 5]
+    said = []
+    train_base_agent(tiny, warn=said.append)
+    assert checkpoints.numbers() == [4]
+    (words,) = said
+    assert words.startswith("passed over a checkpoint: ")
+    assert "00000005/state.json is cut or damaged" in words
+
+
+def test_what_is_the_users_stays(tiny):
+    """Beside the agent, among its checkpoints, and in its folder."""
+    kept = [
+        tiny.output.with_name("agent.writing") / "notes.txt",
+        tiny.checkpoint / "20261130" / "thesis.tex",
+        tiny.output / "README.md",
+    ]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+    train_base_agent(replace(tiny, resume=False))
+    assert [path.read_text() for path in kept] == ["mine"] * 3
+    files = [path for path in tiny.output.iterdir() if path.is_file()]
+    assert len({path.stat().st_mode for path in files}) == 1
+    assert not [path for path in tiny.output.parent.rglob(".*") if path.name != ".lock"]
+
+
+def test_one_process_trains_an_agent(tiny, capsys):
+    with locked(tiny.checkpoint, "{}"):
+        said = refused(capsys, "sft", "--output", str(tiny.output))
+    assert f"is in use by the training of process {os.getpid()}; wait" in said
+
+
+def test_an_output_that_cannot_be_is_refused_before_training(tiny, capsys):
+    tiny.output.write_text("mine")
+    said = refused(capsys, "sft", "--output", str(tiny.output))
+    assert f"{tiny.output} is a file; give another --output" in said
+    assert tiny.output.read_text() == "mine"
+    below = tiny.output / "agent"
+    assert "takes no folder" in refused(capsys, "sft", "--output", str(below))
+
+
+@pytest.mark.parametrize("steps", ["2", "1"])
+def test_a_full_disk_is_one_line(tiny, capsys, monkeypatch, steps):
+    """At a checkpoint, and at the end: the older files stay as they are."""
+
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(whole, "_sync", full)
+    words = ["--steps", steps, "--checkpoint-every", "2", "--episodes-per-step", "2"]
+    words += ["--evaluation-tasks", "0", "--output", str(tiny.output)]
+    said = refused(capsys, "sft", *words, code=1)
+    assert "cannot be written" in said
+    assert "No space left on device" in said
+    assert not tiny.output.exists()
+    assert [path.name for path in tiny.checkpoint.iterdir()] == [".lock"]
 
 
 def test_without_resume_it_begins_again(tiny):

@@ -62,7 +62,7 @@ class Bench:
         """
         return self.stage.evaluate(self.run.seed, self.run.evaluation_temperature)
 
-    def save_pretrained(self, folder: Path) -> None:
+    def save_pretrained(self, folder: Path | str) -> None:
         """Write the policy as a folder that transformers loads, an adapter merged into it."""
         self.stage.language_model.save_pretrained(folder)
 

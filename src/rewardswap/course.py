@@ -100,9 +100,12 @@ class Course:
         """Raise RunStoppedError after too many optimizer steps in a row that were not finite."""
         trainer = self.trainer
         if trainer.spoiling is not None:
-            path = self.folder.write_batch(trainer.spoiling)
+            try:
+                kept = f"the last batch is in {self.folder.write_batch(trainer.spoiling)}"
+            except RunStoppedError as error:
+                kept = f"the last batch was not kept: {error}"
             raise RunStoppedError(
                 f"the loss or the gradient of {trainer.most_skipped} optimizer steps in a row was "
-                f"not finite; the last batch is in {path}; set policy.learning_rate lower, or "
-                "repair what the batch shows"
+                f"not finite; {kept}; set policy.learning_rate lower, or repair what the batch "
+                "shows"
             )

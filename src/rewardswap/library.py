@@ -20,11 +20,12 @@ def train(run: Run, *, quiet: bool = False) -> Path:
     return _executed(Training(run), quiet)
 
 
-def resume(folder: Path, *, quiet: bool = False) -> Path:
+def resume(folder: Path | str, *, quiet: bool = False) -> Path:
     """Go on with a run that was stopped or killed, to the same bits; its folder.
 
     Raises as `train` does.
     """
+    folder = Path(folder)
     run = replace(read_run(folder / "config.toml"), output=folder)
     return _executed(Training(run, resume=True), quiet)
 

@@ -14,6 +14,7 @@ from rewardswap.adapters.seeded import SeededWorld
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.own import Own
 from rewardswap.outside import name_of
+from rewardswap.plan.lengths import wander
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.settings import read_run, write_run
@@ -66,6 +67,15 @@ def test_what_cannot_be_found_by_name_is_refused() -> None:
             name_of(thing)
 
 
+def test_what_the_script_that_runs_defines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mine() -> None: ...
+
+    mine.__module__, mine.__qualname__ = "__main__", "mine"
+    monkeypatch.setattr(sys.modules["__main__"], "mine", mine, raising=False)
+    with pytest.raises(ValueError, match="define it by `def` or `class` at the top of a module"):
+        name_of(mine)
+
+
 def test_it_is_in_the_record_of_a_run(tmp_path: Path) -> None:
     env = Own.of(strange.Told, train_tasks=9)
     run = Run("x", env=env, policy=PolicyConfig(model="folder"))
@@ -108,3 +118,9 @@ def test_worker_processes_find_it_and_play_the_same(
         played.append([whole(trajectory) for trajectory in found.trajectories])
     assert played[0] == played[1]
     del sys.modules["walk_of_mine"]
+
+
+def test_lengths_are_measured_where_no_command_is_told() -> None:
+    world = Own.of(strange.Count).world("full")
+    (walk,) = wander(world, world.tasks("train")[:1], 3, 0)
+    assert [action for _, action in walk] == ["look around"] * 3

@@ -10,12 +10,14 @@ from made_results import Json, made
 from made_runs import make_run
 
 from commands import refused
+from rewardswap import whole
 from rewardswap.cli import main
 from rewardswap.comparison.comparing import compare
 from rewardswap.comparison.page import write_comparison
 from rewardswap.comparison.plots import plots_of
 from rewardswap.comparison.records import tables_of
 from rewardswap.comparison.tables import Row
+from rewardswap.errors import UnwrittenError
 
 
 def runs(arms: int = 2, seeds: int = 3, **changed: Any) -> list[Json]:
@@ -186,6 +188,27 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="file is a file; give another --output"):
         write_comparison(compare([made("base", 0)], None, ()), tmp_path / "file")
+
+
+def test_a_full_disk_leaves_the_older_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    found = compare([made("base", 0)], None, ())
+    with monkeypatch.context() as patch:
+        patch.setattr(whole, "_sync", full)
+        with pytest.raises(UnwrittenError, match="out cannot be written: No space left"):
+            write_comparison(found, tmp_path / "out")
+        assert not list(tmp_path.iterdir())
+    before = write_comparison(found, tmp_path / "out").read_bytes()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    monkeypatch.setattr(whole, "_sync", full)
+    with pytest.raises(UnwrittenError, match="out cannot be written: No space left"):
+        write_comparison(compare([made("other", 0)], None, ()), tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").read_bytes() == before
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_names_of_arms_do_not_steer_the_terminal(

@@ -69,6 +69,8 @@ def severity(tmp_path: Path, change: diagnosis_runs.Case) -> str:
         ("kl_old", 0.051, "serious"),
         ("kl_old", 1e-6, None),
         ("kl_old", 9e-7, "serious"),
+        ("kl_old", -1e-3, None),
+        ("explorer_kl", -0.01, None),
         ("kl_reference", 0.5, None),
         ("kl_reference", 0.51, "warning"),
         ("explained_variance", 0.0, None),
@@ -149,6 +151,12 @@ def test_a_low_entropy_at_a_high_success_is_a_note(tmp_path: Path) -> None:
         made.line("success", 0.3, 0.98, "learn")
 
     assert severity(tmp_path, sure) == "note"
+
+
+def test_answers_that_grow_with_success_are_in_order(tmp_path: Path) -> None:
+    made = healthy()
+    made.line("rollout/generated_tokens", 1600.0, 4800.0, "learn")
+    assert not looked_at(made, tmp_path).findings
 
 
 def test_a_turn_cap_that_cuts_no_wins_is_in_order(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rewardswap.experiments.experiment import Experiment, Job
 from rewardswap.experiments.places import Places
 from rewardswap.experiments.process import Progress, last_line, progress_of, training, undisturbed
 from rewardswap.experiments.progress import Board, Row, line, spelled, table
+from rewardswap.experiments.registry import EXPERIMENTS
 from rewardswap.experiments.small import smoke
 from rewardswap.experiments.store import Results, present_code
 from rewardswap.lock import locked
@@ -34,7 +35,10 @@ budget = 4
 
 def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["experiment"])
-    assert "  smoke        Does everything work here?" in capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
+    for name, make in EXPERIMENTS.items():
+        assert f"{name} (" in text
+        assert make().summary.split("?")[0].lower() in text.lower()
     main(["experiment", "smoke", "--list"])
     said = capsys.readouterr().out
     assert "0 of 4 runs done, 4 left, 4 of unknown length" in said

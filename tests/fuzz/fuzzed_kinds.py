@@ -12,6 +12,7 @@ from fuzzed_records import (
     result_files,
     reward_folders,
     run_folders,
+    runs_side_by_side,
 )
 from fuzzed_settings import experiment_files, run_files, values_of_settings, words
 from fuzzed_worlds import action_texts, game_files, product_files
@@ -42,5 +43,6 @@ KINDS: Mapping[str, Kind] = {
     "collections of rollouts": Kind(collections, 25, 0.03),
     "result files": Kind(result_files, 10, 0.015),
     "run folders, compared": Kind(compared_runs, 5, 0.01),
+    "run folders, side by side": Kind(runs_side_by_side, 3, 0.005),
     "run folders, their own report": Kind(run_folders, 2, 0.005),
 }

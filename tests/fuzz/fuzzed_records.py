@@ -45,6 +45,8 @@ def _evaluation(success: float) -> Json:
 
 def _episode(task: str, family: str, success: bool) -> Json:
     turn = {"observation": "a sink", "action": "go to sink 1", "valid": True, "reward": 0.5}
+    turn |= {"context": "a sink <act>", "pieces": ["go", " to sink 1"], "old": None}
+    turn |= {"behavior": [-0.5, -0.25], "advantage": [0.5, -1.0]}
     return {
         "task": task,
         "family": family,
@@ -54,6 +56,8 @@ def _episode(task: str, family: str, success: bool) -> Json:
         "stop": "done",
         "policy_version": 1,
         "phase": "learn",
+        "update": 1,
+        "replayed": False,
         "turns": [{**turn, "truncated": False, "logprob_sum": -1.0, "tokens": 4}] * 2,
         "final_observation": "the end",
         "process_reward": [0.5, -0.25],
@@ -113,9 +117,7 @@ def _as_lines(rows: list[Any], random: Random) -> bytes:
     return whole if random.random() < 0.8 else damaged(whole, random)
 
 
-def _spoiled_run(folder: Path, random: Random) -> Path:
-    """A run folder one or two files of which are spoiled or gone."""
-    run = folder / "run"
+def _whole_run(run: Path) -> Path:
     shutil.rmtree(run, ignore_errors=True)
     (run / "trajectories").mkdir(parents=True)
     write_run(RECIPES["demo"](), run / "config.toml")
@@ -123,6 +125,12 @@ def _spoiled_run(folder: Path, random: Random) -> Path:
         (run / name).write_text(json.dumps(content))
     for name, rows in LINES.items():
         (run / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run
+
+
+def _spoiled_run(folder: Path, random: Random) -> Path:
+    """A run folder one or two files of which are spoiled or gone."""
+    run = _whole_run(folder / "run")
     names = ["config.toml", *DOCUMENTS, *LINES]
     for name in random.sample(names, random.choice((1, 1, 2))):
         path = run / name
@@ -153,6 +161,13 @@ def run_folders(random: Random, folder: Path) -> None:
     """A spoiled run folder: its own report."""
     _spoiled_run(folder, random)
     _report(["run"], random)
+
+
+def runs_side_by_side(random: Random, folder: Path) -> None:
+    """A spoiled run folder beside a whole one: the page of both."""
+    _spoiled_run(folder, random)
+    _whole_run(folder / "whole")
+    _report(["run", "whole", "--output", "compared"], random)
 
 
 def compared_runs(random: Random, folder: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_small_model_is_made_that_trains(
 ) -> None:
     folder = tmp_path / "model"
     main(["check", f"{HERE}:Sound", "--model", str(folder)])
-    assert " and 2 commands; rewardswap train demo --env own" in " ".join(
+    assert " and 2 commands. Train it: rewardswap train demo --env own" in " ".join(
         capsys.readouterr().out.split()
     )
     loaded = load_language_model(str(folder))

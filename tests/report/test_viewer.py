@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kept_tokens import token_trajectory, write_lines
+from reported import token_trajectory, write_lines
 
 from browser import CHROMIUM, Browser, Page, chromium
 from rewardswap.report import write_report

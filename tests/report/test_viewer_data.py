@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kept_tokens import token_trajectory, write_lines
+from reported import token_trajectory, write_lines
 
 from rewardswap.report.records import read_run
 from rewardswap.report.trajectories import _encoded, shown_trajectory, viewer_data

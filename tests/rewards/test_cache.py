@@ -3,7 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
+from rewardswap.errors import UnwrittenError
+from rewardswap.rewards import cache as rewards_cache
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import PRESETS
 from rewardswap.rewards.features import freeze, turn_features
@@ -94,3 +97,14 @@ def test_a_damaged_file_is_named(backbone, make, tmp_path, damage) -> None:
     )
     with pytest.raises(ValueError, match=rf"{path.name} are damaged: .*delete the file"):
         turn_features([make([7, 8])], trunk, OURS, cache=cache)
+
+
+def test_a_full_disk_is_said_and_nothing_is_left(backbone, make, tmp_path, monkeypatch) -> None:
+    def full(*args, **kwargs):
+        raise SafetensorError("Error while serializing: I/O error: No space left (os error 28)")
+
+    trunk, cache = freeze(backbone), FeatureCache(tmp_path)
+    monkeypatch.setattr(rewards_cache, "save_file", full)
+    with pytest.raises(UnwrittenError, match=r"\.safetensors cannot be written: No space left"):
+        turn_features([make([7, 8])], trunk, OURS, cache=cache)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

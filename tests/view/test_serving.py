@@ -128,6 +128,8 @@ def test_a_run_without_a_line_is_waited_for(server: Server, run: Path, text: str
     page = answer(server, f"/?token={server.token}")[2]
     assert "There is no update in this folder yet. This page waits for it." in page
     assert "connect-src &#39;self&#39;" in page and "<main" not in page
+    told = json.loads(answer(server, f"/version?token={server.token}")[2])
+    assert told == {"version": stamp(run), "words": "Waiting for the first update of the run."}
 
 
 def test_a_run_whose_lines_are_all_nonsense_says_so_and_serves_on(

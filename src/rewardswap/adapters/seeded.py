@@ -205,11 +205,11 @@ class SeededWorld:
 
 
 def label(make: Callable[[], Any]) -> str:
-    """What a maker is called: its own name, with its arguments where it is a partial."""
+    """What a maker is called: its `label` or name, with its arguments where it is a partial."""
     if isinstance(make, partial):
         given = [*map(repr, make.args), *(f"{n}={v!r}" for n, v in sorted(make.keywords.items()))]
         return f"{label(make.func)}({', '.join(given)})"
-    name: str = getattr(make, "__qualname__", type(make).__name__)
+    name: str = getattr(make, "label", getattr(make, "__qualname__", type(make).__name__))
     return name
 
 

@@ -63,8 +63,32 @@ def _compared(paths: list[Path], settings: ReportSettings, output: Path, console
     from rewardswap.comparison.sources import gather
     from rewardswap.report.page import visible
 
-    found = checked(lambda: compare(gather(paths), settings.baseline, settings.mix))
+    def say(line: object) -> None:
+        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+
+    beside = _side_by_side(paths, output)
+    if beside is not None:
+        say(f"side by side: {beside}")
+    try:
+        found = compare(gather(paths), settings.baseline, settings.mix)
+    except ValueError as error:
+        if beside is None or settings.baseline or settings.mix:
+            raise UsageError(str(error)) from error
+        say(f"no comparison of arms beside it: {error}")
+        return
     page = checked(lambda: write_comparison(found, output))
     for line in (summary(found), *found.notes, found.mixture, str(page)):
         if line:
-            console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+            say(line)
+
+
+def _side_by_side(paths: list[Path], output: Path) -> Path | None:
+    """The page of several different run folders, finished or not; none where they are not that."""
+    from rewardswap.comparison.sources import is_run_folder
+    from rewardswap.report.plots import MOST_RUNS
+    from rewardswap.report.side_by_side import write_side_by_side
+
+    apart = len({path.resolve() for path in paths})
+    if not 2 <= len(paths) == apart <= MOST_RUNS or not all(map(is_run_folder, paths)):
+        return None
+    return checked(lambda: write_side_by_side(paths, output))

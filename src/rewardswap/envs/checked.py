@@ -47,12 +47,10 @@ def _commands(found: object) -> tuple[str, ...]:
         raise ValueError(
             f"admissible has more than {MOST_COMMANDS} commands; leave out what nobody would say"
         )
-    for command in commands:
-        if not isinstance(command, str):
-            raise ValueError(f"an admissible command must be a text, got {reprlib.repr(command)}")
-    plain = tuple(map(str.__str__, commands))
-    _text("admissible", "".join(plain))
-    return plain
+    if not {str}.issuperset(map(type, commands)):
+        commands = tuple(_text("an admissible command", command) for command in commands)
+    _text("admissible", "".join(commands))
+    return commands
 
 
 def _text(name: str, value: object) -> str:

@@ -46,12 +46,14 @@ COMPARE = (
             "NAME --list",
         ),
         (
-            ("experiment smoke", "does everything work here? a minute or two"),
+            ("experiment smoke", "a minute or two"),
             ("experiment claims --list", "its arms, what is done, what is expected"),
             ("experiment mine.toml --jobs 2", "one of your own: docs/experiments.md"),
         ),
         (
-            "experiments: smoke, claims. Stop it when you like; the same command goes on.",
+            "experiments: smoke (does everything work here?), claims (when does the dense phase "
+            "add what replay or more rollouts alone do not?)",
+            "Stop it when you like; the same command goes on.",
             "Exit code 1 where arms were skipped because their runs failed.",
         ),
     ),

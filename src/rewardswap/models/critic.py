@@ -108,15 +108,17 @@ class Critic(Learner):
         """One optimizer step over `batch`; see `Learner`."""
         return self._step(batch, lambda part: loss(self._forward(part), part))
 
-    def save_pretrained(self, folder: Path) -> None:
+    def save_pretrained(self, folder: Path | str) -> None:
         """Write the weights, an adapter's apart: what `from_pretrained` reads to the bit.
 
         The optimizer is not in it.
         """
-        save_values(self.model, folder)
+        save_values(self.model, Path(folder))
 
     @classmethod
-    def from_pretrained(cls, folder: Path, language_model: nn.Module, **settings: Any) -> "Critic":
+    def from_pretrained(
+        cls, folder: Path | str, language_model: nn.Module, **settings: Any
+    ) -> "Critic":
         """The critic of a folder; `settings` are those of a new critic.
 
         `language_model` is one of the make that the critic was made from, with an adapter where
@@ -124,7 +126,7 @@ class Critic(Learner):
         damaged, or of another make.
         """
         model = ValueModel(language_model)
-        load_values(model, folder)
+        load_values(model, Path(folder))
         return cls(model, **settings)
 
 

@@ -62,7 +62,7 @@ class LanguageModel:
         configured = getattr(self.model.generation_config, "max_new_tokens", None)
         return DEFAULT_ACTION_TOKENS if configured is None else int(configured)
 
-    def save_pretrained(self, folder: Path) -> None:
+    def save_pretrained(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face folder: weights, an adapter merged, and tokenizer."""
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)

@@ -133,7 +133,7 @@ class Policy(Learner):
         )
 
     def save_pretrained(
-        self, folder: Path, tokenizer: PreTrainedTokenizerBase | None = None
+        self, folder: Path | str, tokenizer: PreTrainedTokenizerBase | None = None
     ) -> None:
         """Write a folder that plain transformers loads: weights, an adapter merged, and config.
 
@@ -144,12 +144,12 @@ class Policy(Learner):
             tokenizer.save_pretrained(folder)
 
     @classmethod
-    def from_pretrained(cls, folder: Path, **settings: Any) -> "Policy":
+    def from_pretrained(cls, folder: Path | str, **settings: Any) -> "Policy":
         """The policy of a model folder, float32; `settings` are those of a new policy.
 
         Raises ValueError where the folder lacks weights, or has them as pickle only.
         """
-        return cls(read_weights(folder), **settings)
+        return cls(read_weights(Path(folder)), **settings)
 
 
 class Reference(Policy):

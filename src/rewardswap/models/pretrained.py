@@ -17,7 +17,7 @@ WEIGHTS = "critic.safetensors"
 SETTINGS = "critic.json"
 
 
-def save_model(model: Any, folder: Path) -> None:
+def save_model(model: Any, folder: Path | str) -> None:
     """Write weights and config; an adapter is merged, rounded once.
 
     Raises OSError where the folder cannot be written.

@@ -65,7 +65,7 @@ def render(record: RunRecord, live: str | None = None) -> str:
     learned = series(metrics, "agent", "update", "success")
     script = script_of("trajectory.js", "viewer.js", *(["live.js"] if live else []))
     return (
-        _templates()
+        templates()
         .get_template("page.html.jinja")
         .render(
             record=record,
@@ -100,7 +100,7 @@ def render_waiting(name: str, words: str, live: str) -> str:
     """A page that stands for that of a run of which there is nothing to show yet."""
     script = script_of("live.js")
     return (
-        _templates()
+        templates()
         .get_template("waiting.html.jinja")
         .render(name=name, words=words, live=live, script=script, policy=policy_of(script, live))
     )
@@ -123,7 +123,8 @@ def policy_of(script: str, live: str | None) -> str:
     )
 
 
-def _templates() -> Environment:
+def templates() -> Environment:
+    """The templates of this package, with the filters that they use; texts are escaped."""
     environment = Environment(
         loader=PackageLoader("rewardswap", "report"),
         autoescape=True,

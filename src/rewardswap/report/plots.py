@@ -28,6 +28,9 @@ from rewardswap.report.series import (
 # matplotlib cannot write CSS variables, so these stand for them until the SVG is written.
 COLORS = {"ink": "#010101", "muted": "#010102", "rule": "#010103", "shade": "#010104"}
 COLORS |= {"agent": "#010105", "explorer": "#010106", "evaluation": "#010107"}
+MOST_RUNS = 8
+"""Runs that one plot can tell apart."""
+COLORS |= {f"run-{n}": f"#01010{8 + n:x}" for n in range(MOST_RUNS)}
 
 STYLE = {
     "svg.fonttype": "none",
@@ -137,14 +140,11 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
         if not curve.small:
             axes.set_xlabel(X_LABELS[curve.x])
         values = [y for _, _, segments in found for points in segments for _, y in points]
-        if curve.percent:
-            _percent_axis(axes, max(values))
-        elif len({*values}) == 1 and values[0] > 0:  # a setting: its size, not its last digits
-            axes.set_ylim(0, 1.3 * values[0])
+        scale(axes, curve, values)
 
     title = f"{curve.title} over {X_LABELS[curve.x]}"
     label = f"{title}. {' '.join(_in_words(*entry, curve) for entry in found)}"
-    return Plot(curve.title if curve.small else title, _svg(curve, label, draw))
+    return Plot(curve.title if curve.small else title, drawn(curve, label, draw))
 
 
 def _in_words(role: str, key: str, segments: Segments, curve: Curve) -> str:
@@ -171,16 +171,22 @@ def _draw_series(axes: Any, role: str, segments: Segments, dashes: str) -> None:
 def _draw_ranges(axes: Any, metrics: Sequence[Json], x: str) -> None:
     """Intervals of success: a band along the agent's line, bars at its evaluations."""
     if ranges := success_ranges(metrics, x):
-        axes.fill_between(
-            *zip(*ranges, strict=True), color=COLORS["agent"], alpha=0.15, linewidth=0
-        )
+        places, lows, highs = zip(*ranges, strict=True)
+        axes.fill_between(places, lows, highs, color=COLORS["agent"], alpha=0.15, linewidth=0)
+        for ends in (lows, highs):
+            axes.plot(places, ends, color=COLORS["agent"], alpha=0.3, linewidth=0.6)
     for place, low, high in evaluation_ranges(metrics, x):
         axes.plot([place, place], [low, high], "-", color=COLORS["evaluation"], linewidth=1.4)
 
 
-def _percent_axis(axes: Any, largest: float) -> None:
-    axes.set_ylim(0, min(1.02, max(1.15 * largest, 0.01)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+def scale(axes: Any, curve: Curve, values: Sequence[float]) -> None:
+    """Shares in percent from 0 on; what never changes, such as a setting, from 0 on too."""
+    if curve.percent:
+        ends = [float(end) for line in axes.lines for end in line.get_ydata()]
+        axes.set_ylim(0, min(1.02, max(1.15 * max(ends), 0.01)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+    elif len({*values}) == 1 and values[0] > 0:
+        axes.set_ylim(0, 1.3 * values[0])
 
 
 def process_reward_plot(turns: Sequence[TurnQuality]) -> Plot | None:
@@ -206,11 +212,11 @@ def process_reward_plot(turns: Sequence[TurnQuality]) -> Plot | None:
     label = f"AUC among episodes live at a turn. Process reward: {values}."
     title = "AUC among live episodes: blue the process reward, dashed the length only"
     curve = Curve("process-reward-auc", title, ("auc",))
-    return Plot(curve.title, _svg(curve, label, draw))
+    return Plot(curve.title, drawn(curve, label, draw))
 
 
-def _svg(curve: Curve, label: str, draw: Callable[[Any], None]) -> Markup:
-    """Draw into an SVG element that takes its colours and font from the page."""
+def drawn(curve: Curve, label: str, draw: Callable[[Any], None]) -> Markup:
+    """A drawing as an SVG element that takes its colours and font from the page."""
     style = {**STYLE, "svg.hashsalt": curve.name}
     with matplotlib.style.context(["default", style]):
         figure = Figure(figsize=curve.size, layout="constrained")

@@ -3,7 +3,7 @@
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from rewardswap.report.shape import ANY, Each, Maybe, misfit
 
 Json = dict[str, Any]
 
+MOST_HELD = 64_000_000
+"""Most bytes of a file of trajectories that are held in memory (ours)."""
 PHASES = ("explore", "harvest", "learn", "evaluate")
 METRICS = {"phase": str, "update": float}
 TRAJECTORY = {
@@ -44,7 +46,9 @@ class RunRecord:
     trajectories_before: list[Json]
     trajectories_after: list[Json]
     trajectories_train: list[Json]
-    """Those of training that the run kept."""
+    """Those of training that the run kept, or of a large file every second, third, ... of them."""
+    trajectories_passed_over: int
+    """Those between them."""
     remarks: list[str]
     """What a reader of results on the run's splits must know, in sentences."""
     liked_failure: Json | None
@@ -168,7 +172,7 @@ def read_run(run: Path) -> RunRecord:
     no_episodes = "its episodes cannot be shown"
     played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY, no_episodes))
     played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY, no_episodes))
-    trained = list(folder.rows("trajectories/train.jsonl", TRAJECTORY, no_episodes))
+    trained, liked, passed_over = _trained(folder, no_episodes)
     remarks = folder.document("remarks.json", "what was left out of the splits is unknown")
     consistency = _evaluation_notes(before, after, summary or {})
     return RunRecord(
@@ -183,8 +187,9 @@ def read_run(run: Path) -> RunRecord:
         trajectories_before=played_before,
         trajectories_after=played_after,
         trajectories_train=trained,
+        trajectories_passed_over=passed_over,
         remarks=_sentences(remarks or {}),
-        liked_failure=_liked_failure(trained),
+        liked_failure=liked,
         notes=[*folder.notes, *_metric_notes(metrics), *consistency],
     )
 
@@ -203,14 +208,24 @@ def _sentences(remarks: Json) -> list[str]:
     return list(dict.fromkeys(str(sentence) for said in lists for sentence in said))
 
 
-def _liked_failure(trajectories: Sequence[Json]) -> Json | None:
+def _trained(folder: _Folder, loss: str) -> tuple[list[Json], Json | None, int]:
+    """Trajectories of training, as many as memory is to hold; the most liked failure of all, and
+    how many were passed over."""
+    name = "trajectories/train.jsonl"
+    path = folder.path / name
+    step = 1 + (path.stat().st_size // MOST_HELD if path.is_file() else 0)
+    held: list[Json] = []
     best: Json | None = None
     best_sum = -math.inf
-    for trajectory in trajectories:
+    count = 0
+    for trajectory in folder.rows(name, TRAJECTORY, loss):
+        if count % step == 0:
+            held.append(trajectory)
+        count += 1
         total = process_reward_sum(trajectory)
         if total is not None and not trajectory["success"] and total > best_sum:
             best, best_sum = trajectory, total
-    return best
+    return held, best, count - len(held)
 
 
 def _metric_notes(metrics: list[Json]) -> list[str]:

@@ -38,7 +38,7 @@ def viewer_data(record: RunRecord, most_bytes: int = MOST_BYTES) -> Markup:
         largest = max(parts, key=lambda when: _size(parts[when]))
         parts[largest] = parts[largest][1::2]
     shown = [text for texts in parts.values() for text in texts]
-    left_out = len(record.trajectories) - len(shown)
+    left_out = record.trajectories_passed_over + len(record.trajectories) - len(shown)
     return Markup(f'{{"left_out":{left_out},"trajectories":[{",".join(shown)}]}}')
 
 

@@ -7,8 +7,10 @@ const drawing = (() => {
     if (text !== undefined) node.textContent = text;
     return node;
   };
-  const signed = (value, digits = 2) =>
-    (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(digits);
+  const signed = (value, digits = 2) => {
+    const size = Math.abs(value).toFixed(digits);
+    return (Number(size) === 0 ? "" : value < 0 ? "\u2212" : "+") + size;
+  };
   const sum = (values) => values.reduce((total, value) => total + (value ?? 0), 0);
   const outcome = (t) => (t.success ? "solved" : "failed");
   const kind = (t) => (t.when !== "training" ? "evaluated" : t.replayed ? "replayed" : "fresh");
@@ -40,7 +42,7 @@ const drawing = (() => {
     u.pieces.forEach((piece, n) => {
       const span = make("span", "token", piece);
       const value = values?.[n];
-      if (value && most) {
+      if (Math.abs(value) > most / 100) {
         span.classList.add(value > 0 ? "plus" : "minus");
         span.style.setProperty("--much", `${Math.round(45 * Math.abs(value) / most)}%`);
       }

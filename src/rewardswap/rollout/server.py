@@ -19,6 +19,7 @@ from rewardswap.rollout.wire import (
     refuse_other_prompt,
     said,
 )
+from rewardswap.whole import naming
 
 PROBES = ([0], [1], [2])
 """Prompts of the first requests: every vocabulary has these tokens."""
@@ -162,5 +163,6 @@ class ServerEngine:
             return
         with TemporaryDirectory(dir=self._exchange) as name:
             copies = {key: value.detach().cpu().clone() for key, value in weights}
-            save_file(copies, Path(name) / "model.safetensors")
+            with naming(Path(name)):
+                save_file(copies, Path(name) / "model.safetensors")
             yield Path(name)

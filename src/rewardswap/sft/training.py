@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from rewardswap.lock import locked
 from rewardswap.models.small_agent import build_model
 from rewardswap.sft.alfworld import AlfworldLessons
 from rewardswap.sft.checkpoints import (
@@ -28,6 +29,7 @@ from rewardswap.sft.checkpoints import (
 from rewardswap.sft.evaluation import evaluate
 from rewardswap.sft.lessons import Lessons
 from rewardswap.sft.rows import PackedRows, pack, stream_seed
+from rewardswap.whole import refuse_unwritable
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,28 @@ class Training:
 
 
 def train_base_agent(
-    config: BaseAgentConfig, report: Callable[[dict[str, float]], None] | None = None
+    config: BaseAgentConfig,
+    report: Callable[[dict[str, float]], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> dict[str, float]:
     """Train the base agent, save it under `config.output` and return its last numbers.
 
     The same config gives the same bits on one machine and thread count, also across a stop and a
-    resume. Raises ValueError if a checkpoint of another config lies there.
+    resume. Raises ValueError where the folder cannot be written or another process trains it, and
+    if a checkpoint of another config lies there; later RunStoppedError or UnwrittenError.
     """
+    refuse_unwritable(config.output)
+    with locked(config.checkpoint, "the training of process {}"):
+        return _train(config, report or (lambda numbers: None), warn or (lambda words: None))
+
+
+def _train(
+    config: BaseAgentConfig,
+    report: Callable[[dict[str, float]], None],
+    warn: Callable[[str], None],
+) -> dict[str, float]:
     tokenizer = config.env.tokenizer()
-    training = _begin(config, tokenizer)
+    training = _begin(config, tokenizer, warn)
     exam = (
         config.env.exam(config.seed, config.evaluation_tasks) if config.evaluation_tasks else None
     )
@@ -113,8 +128,7 @@ def train_base_agent(
             training.success = numbers["success"]
         if training.step % config.checkpoint_every == 0:
             save_checkpoint(config.checkpoint, training, describe(config))
-        if report:
-            report(numbers)
+        report(numbers)
     if exam:
         numbers |= evaluate(training.model, tokenizer, *exam, config.seed)
     save_folder(config.output, training.model, tokenizer)
@@ -128,12 +142,15 @@ def describe(config: BaseAgentConfig) -> dict[str, object]:
     return dict(json.loads(json.dumps(record)))
 
 
-def _begin(config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast) -> Training:
+def _begin(
+    config: BaseAgentConfig, tokenizer: PreTrainedTokenizerFast, warn: Callable[[str], None]
+) -> Training:
     model = build_model(tokenizer, stream_seed(config.seed, "weights"))
     model.train()
     training = Training(model, _optimizers(config, model))
     if config.resume:
-        load_checkpoint(config.checkpoint, training, describe(config))
+        for words in load_checkpoint(config.checkpoint, training, describe(config)):
+            warn(f"passed over a checkpoint: {words}")
     else:
         remove_checkpoints(config.checkpoint)
     return training
@@ -209,5 +226,8 @@ def run(config: BaseAgentConfig, console: Console) -> None:
         if "success" in numbers or numbers["step"] % 10 == 0:
             console.print("  ".join(f"{name} {value:.4g}" for name, value in numbers.items()))
 
-    numbers = train_base_agent(config, report)
+    def warn(words: str) -> None:
+        console.print(f"warning: {words}", highlight=False, markup=False)
+
+    numbers = train_base_agent(config, report, warn)
     console.print(f"saved {config.output}: " + json.dumps(numbers))

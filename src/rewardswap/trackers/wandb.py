@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Mapping
+from typing import Any
 
 import wandb
 
@@ -31,12 +32,13 @@ class WeightsAndBiases:
         """Begin the run, or go on with it."""
         place = self._place
         known = place.id or secrets.token_hex(4)
+        mode: Any = os.environ.get("WANDB_MODE", "offline")
         self._run = wandb.init(
             project=place.project,
             name=place.name,
             id=known,
             resume="allow",
-            mode=os.environ.get("WANDB_MODE", "offline"),
+            mode=mode,
             dir=os.environ.get("WANDB_DIR", str(place.folder)),
             config=dict(config),
             settings=wandb.Settings(**QUIET),

@@ -55,10 +55,10 @@ class Pages:
         """Where the run is, in a few words."""
         if (self.run / "summary.json").is_file():
             return "The run has ended."
-        try:
-            since = time.time() - (self.run / "metrics.jsonl").stat().st_mtime
-        except OSError:
-            return "Waiting for the run."
+        lines = self.run / "metrics.jsonl"
+        if not _has_a_line(lines):
+            return "Waiting for the first update of the run."
+        since = time.time() - lines.stat().st_mtime
         return f"Updates by itself. The last line of the run is {_ago(since)} old."
 
 
