@@ -18,6 +18,7 @@ DEVICES = (1, 2, 4, 8)
 GIB = 2**30
 CHANGES: dict[str, dict[str, object]] = {
     "as it is": {},
+    "--policy.sharded true": {"sharded": True},
     "--policy.lora-rank 32": {"lora_rank": 32},
 }
 
@@ -33,7 +34,7 @@ def main() -> None:
     print("|---" * (len(DEVICES) + 3) + "|")
     for name, run in recipes():
         for change, settings in CHANGES.items():
-            if isinstance(run.method, PPO) and settings:
+            if isinstance(run.method, PPO) and "lora_rank" in settings:
                 continue
             changed = replace(run, policy=replace(run.policy, **settings))
             print(row(name, change, changed, memory), flush=True)
@@ -43,7 +44,7 @@ def recipes() -> Iterator[tuple[str, Run]]:
     """The recipes of models that do not ship, with the turns of the real worlds."""
     for name, make in RECIPES.items():
         run = make()
-        if "demo" in name or "stable" in name:
+        if "demo" in name or "stable" in name or "gigpo" in name:  # GiGPO's sizes are GRPO's
             continue
         if name.startswith("alfworld"):
             run = replace(run, env=replace(run.env, turn_limit=50))

@@ -18,13 +18,15 @@ ALLOWED = {
     "choices": {"types", "seams", "core", "models"},
     "algorithm": {"types", "seams", "core", "models", "choices"},
     "methods": {"types", "seams", "core", "algorithm", "models", "choices", "outside", "described"},
-    "models": {"types", "core", "envs"},  # the small agent's words are those of its world
+    "models": {"types", "core", "envs", "ranks"},  # the small agent's words are those of its world
     "envs": {"task"},  # a worker process imports nothing else, and so no torch
     "checks": set(),
     "outside": set(),
+    "ranks": {"errors"},
+    "distributed": {"ranks", "models", "checkpoints"},
     "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
-    "rollout": {"task", "types", "envs", "checks", "whole"},
+    "rollout": {"task", "types", "envs", "checks", "errors", "ranks", "whole"},
     "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
     "replay": {"types"},
     "replay_staleness": {"types", "replay"},
@@ -175,7 +177,7 @@ ALLOWED = {
     },
     "whole": {"errors"},
     "lock": set(),
-    "interrupts": {"errors"},
+    "interrupts": {"errors", "ranks"},
     "checkpoints": {
         "checks",
         "collection",
@@ -266,6 +268,12 @@ def test_the_trainer_names_no_method() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
             assert text not in METHODS, f"{path.name} names {text}"
+
+
+def test_only_one_room_knows_of_processes_that_train_together() -> None:
+    for path in modules():
+        if room(path) != "distributed":
+            assert not any(n.startswith("torch.distributed") for n in imported(path)), path
 
 
 def test_distributed_engines_are_imported_only_in_their_files() -> None:

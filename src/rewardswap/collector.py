@@ -2,19 +2,17 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from rewardswap.accounting import Accounting
 from rewardswap.collection import Collected, episode_requests, grouped
 from rewardswap.errors import RunStoppedError, TooManyFailuresError
-from rewardswap.rollout.episodes import EpisodeRequest, Played
+from rewardswap.rollout.shared import Play as Play
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.types import EpisodeFailure, Task
 
 Phase = Literal["explore", "harvest", "learn"]
-Play = Callable[[Sequence[EpisodeRequest], int, int, float | None], Played]
-"""Plays episodes: (requests, seed, policy version, temperature or the run's own)."""
 
 
 class Collector:

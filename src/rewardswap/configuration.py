@@ -82,7 +82,10 @@ class PolicyConfig:
     """Ends of the names of the layers that get one, such as q_proj; none: all linear layers but the
     head."""
     device: str = "cpu"
-    """Torch device of the model."""
+    """Torch device of the model; under torchrun, cuda is each process's own."""
+    sharded: bool = False
+    """Whether the processes that torchrun starts divide weights, gradients and moments among them
+    (FSDP2) and sample from a copy; if not, each holds all. One process has nothing to divide."""
 
     def __post_init__(self) -> None:
         at_least(

@@ -1,5 +1,7 @@
 """The course of a run: its loop, from the start or from a checkpoint, kept as it goes."""
 
+import sys
+from functools import partial
 from typing import Any
 
 from rewardswap.checkpoints.files import Checkpoints, Found
@@ -47,11 +49,11 @@ class Course:
         def between() -> None:
             keeper.between()
             self._refuse_spoiled()
-            interrupts.check()
+            interrupts.check_all()
 
         try:
             with interrupts.heard_by(screen.stopping):
-                self.loop.run(between, keeper.stopped)
+                self.loop.run(between, partial(self._stopped, keeper))
         except (Exception, StopAskedError) as error:
             if keeper.trouble:
                 error.add_note(keeper.trouble)
@@ -62,6 +64,11 @@ class Course:
                 "update; set `budget` higher, or swap.explore_steps lower"
             )
         keeper.keep()
+
+    def _stopped(self, keeper: Keeper) -> None:
+        """A last checkpoint, where all ranks stop together: what one of them met, it met alone."""
+        if self.trainer.policy.ranks.size == 1 or isinstance(sys.exception(), StopAskedError):
+            keeper.stopped()
 
     def _light(self) -> dict[str, Any]:
         """Everything that the run, its trainer and its loop know, but what learns."""

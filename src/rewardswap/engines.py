@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rewardswap.models.adapter import merged_state
 from rewardswap.models.loading import LanguageModel
+from rewardswap.models.shards import whole
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
@@ -57,8 +58,8 @@ def ready(engine: RolloutEngine, module: Any, *, sleeps: bool) -> Iterator[None]
     """
     if isinstance(engine, VllmEngine):
         engine.wake()
-    if not isinstance(engine, HuggingFaceEngine):
-        engine.update_weights(merged_state(module).items())
+    if not (isinstance(engine, HuggingFaceEngine) and engine.module is module):
+        engine.update_weights((n, whole(w)) for n, w in merged_state(module).items())
     yield
     if sleeps and isinstance(engine, VllmEngine):
         engine.sleep()

@@ -7,17 +7,24 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rewardswap.errors import StopAskedError
+from rewardswap.ranks import ALONE, Ranks
 
 
 class Interrupts:
     """Whether somebody pressed Ctrl-C."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks = ALONE) -> None:
+        self.ranks = ranks
         self.asked = False
 
     def check(self) -> None:
         """Raise StopAskedError where somebody did; call it where a run can stop."""
         if self.asked:
+            raise StopAskedError
+
+    def check_all(self) -> None:
+        """As `check`, where anybody on any rank did; every rank must call it."""
+        if any(self.ranks.gather(self.asked)):
             raise StopAskedError
 
     @contextmanager

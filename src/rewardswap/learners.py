@@ -1,5 +1,6 @@
 """What learns in a run, made from its settings: the policy, and beside it reference and critic."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,6 +13,7 @@ from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.optimizers import make_adamw
 from rewardswap.models.policy import Policy, Reference
+from rewardswap.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,24 @@ class Learners:
 
 
 def make_learners(
-    config: PolicyConfig, model: nn.Module, start_model: nn.Module | None, algorithm: Algorithm
+    config: PolicyConfig,
+    model: nn.Module,
+    start_model: nn.Module | None,
+    algorithm: Algorithm,
+    *,
+    ranks: Ranks = ALONE,
+    shard: Callable[[nn.Module], None] | None = None,
 ) -> Learners:
     """Policy, reference and critic of a run.
 
-    The reference is the copy `start_model`, or without one the policy with its adapter off.
+    The reference is the copy `start_model`, or without one the policy with its adapter off. `shard`
+    divides the weights of each of them among `ranks`, in place.
     """
+    value_model = None if algorithm.critic is None else ValueModel(model)
+    if shard is not None:
+        for part in (model, start_model if algorithm.needs_reference else None, value_model):
+            if part is not None:
+                shard(part)
 
     def make_optimizer(
         model: nn.Module, learning_rate: float = config.learning_rate
@@ -54,21 +68,23 @@ def make_learners(
             head_logits=config.head_logits,
             gradient_checkpointing=config.gradient_checkpointing,
             packing=config.packing,
+            ranks=ranks,
         )
 
     reference: Policy | None = None
     if algorithm.needs_reference:
         reference = policy_of(model, Reference) if start_model is None else policy_of(start_model)
     critic: Critic | None = None
-    if algorithm.critic is not None:
+    if algorithm.critic is not None and value_model is not None:
         rate = algorithm.critic.learning_rate or 10 * config.learning_rate
         critic = Critic(
-            ValueModel(model),
+            value_model,
             make_optimizer=lambda model: make_optimizer(model, rate),
             gradient_clip=config.gradient_clip,
             tokens_per_microbatch=config.tokens_per_microbatch,
             gradient_checkpointing=config.gradient_checkpointing,
             packing=config.packing,
+            ranks=ranks,
         )
     return Learners(policy_of(model), reference, critic)
 

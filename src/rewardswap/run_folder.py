@@ -83,7 +83,7 @@ class RunFolder:
         """Take what was written behind `sizes` away; how many bytes that were."""
         there = self.sizes()
         for name in there:
-            os.truncate(self.path / name, sizes.get(name, 0))
+            os.truncate(self.path / name, min(there[name], sizes.get(name, 0)))
         return sum(there.values()) - sum(sizes.values())
 
     def write_environment(self) -> None:

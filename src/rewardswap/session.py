@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
+from torch import nn
 
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
@@ -26,9 +28,11 @@ from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.learner import Metrics
 from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
+from rewardswap.models.shards import whole
 from rewardswap.monitors import warnings_of
 from rewardswap.outer_loop import make_loop
 from rewardswap.prm.collection import collect_for_reward
+from rewardswap.ranks import ALONE, Ranks, by_first
 from rewardswap.recording import Recorder
 from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
@@ -40,6 +44,7 @@ from rewardswap.settings import as_toml, write_run
 from rewardswap.stage import Stage, make_stage
 from rewardswap.summary import summary_of
 from rewardswap.task_stream import derived_seed
+from rewardswap.trackers.config import TrackConfig
 from rewardswap.trackers.tracking import Tracking
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
@@ -55,11 +60,13 @@ class Training:
         load: Callable[..., LanguageModel] = load_language_model,
         *,
         resume: bool = False,
+        ranks: Ranks = ALONE,
     ) -> None:
         """With `resume` the run goes on from the last checkpoint in its folder, `run.output`.
 
         Raises ValueError saying what is wrong with a setting, or with what is to be gone on from.
         """
+        self.ranks = ranks
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
         policy = run.policy
@@ -73,8 +80,12 @@ class Training:
             precision=policy.precision,
             chat_template=policy.chat_template,
             load=load,
+            ranks=ranks,
         )
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
+        if not self.keeps:
+            self._aside = TemporaryDirectory(prefix="rewardswap-rank-")
+            output = Path(self._aside.name)
         self.run = run = _resolved(run, self.stage, output)
         world, panel = self.stage.world, self.stage.panel
         self.tasks = world.tasks(run.env.train_split)
@@ -89,11 +100,13 @@ class Training:
         start_sha256 = fingerprint(model)
         if policy.precision == "bfloat16":
             round_weights(model)
+        if self.sharded:
+            self.stage = self.stage.apart()
         self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
         if policy.lora_rank is not None:
             add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
         self.dense = DenseReward(run, world.turn_limit, self.start_model)
-        self.interrupts = Interrupts()
+        self.interrupts = Interrupts(ranks)
         self.known = RunState(
             {
                 "panel": panel.hash,
@@ -103,13 +116,36 @@ class Training:
             },
             self.dense,
         )
-        self.tracking = Tracking(run.track, output, as_toml(run))
+        track = run.track if self.keeps else TrackConfig()
+        self.tracking = Tracking(track, output, as_toml(run))
+        self.resumed = by_first(ranks, lambda: self._opened(output, resume=resume))
+        if not self.keeps:
+            self._opened(output, resume=False)
+
+    def _opened(self, output: Path, *, resume: bool) -> Found | None:
+        """Open the run folder; the checkpoint to go on from."""
+        keep = self.run.checkpoint.keep
         self.folder = RunFolder(output, resume=resume)
-        self.checkpoints = Checkpoints(output / "checkpoints", run.checkpoint.keep, PARTS)
-        self.resumed: Found | None = None
-        if resume:
-            with given_up(self.folder, self.stage):
-                self.resumed = found_in(self.folder, self.checkpoints, self.known.identity)
+        self.checkpoints = Checkpoints(output / "checkpoints", keep, PARTS)
+        if self.ranks.size > 1:
+            from rewardswap.distributed.checkpoints import SharedCheckpoints
+
+            folder = self.checkpoints.folder
+            self.checkpoints = SharedCheckpoints(folder, keep, PARTS, self.ranks)
+        if not resume:
+            return None
+        with given_up(self.folder, self.stage):
+            return found_in(self.folder, self.checkpoints, self.known.identity)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether this process keeps the record of the run: it is alone, or rank 0."""
+        return self.ranks.rank == 0
+
+    @property
+    def sharded(self) -> bool:
+        """Whether several processes divide the weights."""
+        return self.run.policy.sharded and self.ranks.size > 1
 
     @property
     def _needs_start(self) -> bool:
@@ -138,7 +174,7 @@ class Training:
                 "phases": phases,
             }
             self.folder.write("summary.json", summary)
-            report = write_report(self.folder.path)
+            report = write_report(self.folder.path) if self.keeps else self.folder.path
             self.checkpoints.clear()
         screen.finish(before, after, summary["seconds"], report)
         return report
@@ -163,6 +199,8 @@ class Training:
         except UnfitCheckpointError:
             raise
         except (Exception, StopAskedError) as error:
+            if self.sharded and not isinstance(error, StopAskedError):
+                raise  # it may be this rank's alone, and all are needed for the weights
             try:
                 self._save()
             except RunStoppedError as second:
@@ -274,7 +312,14 @@ class Training:
                 self._warn(screen, kind, words, metrics["update"])
 
         model = self.stage.language_model.model
-        learners = make_learners(run.policy, model, self.start_model, self.algorithm)
+        shard: Callable[[nn.Module], None] | None = None
+        if self.sharded:
+            from rewardswap.distributed.sharding import shard as shard_weights
+
+            shard = shard_weights
+        learners = make_learners(
+            run.policy, model, self.start_model, self.algorithm, ranks=self.ranks, shard=shard
+        )
         return Trainer(
             policy=learners.policy,
             play=partial(self.stage.play, between_turns=self.interrupts.check),
@@ -324,9 +369,12 @@ class Training:
         """
         path, language_model = self.folder.path, self.stage.language_model
         model = language_model.model
+        weights = {name: whole(weight) for name, weight in merged_state(model).items()}
+        if not self.keeps:
+            return
         try:
             with written_whole(path / "checkpoint", over="config.json") as beside:
-                model.save_pretrained(beside, state_dict=merged_state(model))
+                model.save_pretrained(beside, state_dict=weights)
                 language_model.tokenizer.save_pretrained(beside)
             self.dense.save(path / "process-reward")
         except OSError as error:

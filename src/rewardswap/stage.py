@@ -1,5 +1,6 @@
 """What playing needs, put together: a world, a panel of its tasks, and a model."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,11 +12,14 @@ from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model, model_folder
+from rewardswap.ranks import ALONE, Ranks
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.prompting import Context, make_context
+from rewardswap.rollout.shared import play_shared
 from rewardswap.rollout.workers import WorkerEnvironments
 from rewardswap.task_stream import derived_seed
 
@@ -37,6 +41,8 @@ class Stage:
     rollout: RolloutConfig
     environments: WorkerEnvironments | None = None
     """The worker processes that play the world; none: this one."""
+    ranks: Ranks = ALONE
+    """Who plays: each rank its share of the groups, and all know all episodes."""
 
     def play(
         self,
@@ -47,6 +53,17 @@ class Stage:
         between_turns: Callable[[], None] = lambda: None,
     ) -> Played:
         """Play episodes with the model as it is."""
+        own = partial(self._play_own, between_turns=between_turns)
+        return play_shared(own, self.ranks, requests, seed, version, temperature)
+
+    def _play_own(
+        self,
+        requests: Sequence[EpisodeRequest],
+        seed: int,
+        version: int,
+        temperature: float | None,
+        between_turns: Callable[[], None],
+    ) -> Played:
         sampling = self.sampling
         if temperature is not None:
             sampling = replace(sampling, temperature=temperature)
@@ -67,6 +84,15 @@ class Stage:
                 environments=self.environments,
                 between_turns=between_turns,
             )
+
+    def apart(self) -> "Stage":
+        """The same stage, with an engine over a copy of the model: the model itself is sharded."""
+        engine = self.engine
+        if not isinstance(engine, HuggingFaceEngine):
+            return self
+        model = copy.deepcopy(engine.module).requires_grad_(False)
+        ends = self.language_model.end_token_ids
+        return replace(self, engine=HuggingFaceEngine(model, ends, refill=engine.refill))
 
     def close(self) -> None:
         """Give the engine's memory and connections back, and end the worker processes."""
@@ -94,6 +120,7 @@ def make_stage(
     precision: Precision = "float32",
     load: Callable[..., LanguageModel] = load_language_model,
     chat_template: Path | None = None,
+    ranks: Ranks = ALONE,
 ) -> Stage:
     """Everything that playing needs, with the environment's small agent where `model` is none.
 
@@ -148,6 +175,7 @@ def make_stage(
         sampling=sampling,
         rollout=rollout,
         environments=environments,
+        ranks=ranks,
     )
 
 

@@ -20,6 +20,7 @@ from rewardswap.options import (
     with_choices,
 )
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
+from rewardswap.ranks import Ranks
 from rewardswap.recipes import RECIPES
 from rewardswap.run_options import run_of
 from rewardswap.settings import read_run
@@ -93,11 +94,18 @@ def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
 
 
 def _train(run: Run, console: Console, *, resume: bool = False) -> None:
+    from rewardswap.distributed.process_group import joined
+
+    with joined() as ranks:
+        _train_with(ranks, run, console if ranks.rank == 0 else Console(quiet=True), resume=resume)
+
+
+def _train_with(ranks: Ranks, run: Run, console: Console, *, resume: bool) -> None:
     from rewardswap.errors import RunStoppedError
     from rewardswap.screen import Screen
     from rewardswap.session import Training
 
-    training = checked(lambda: Training(run, resume=resume))
+    training = checked(lambda: Training(run, resume=resume, ranks=ranks))
     try:
         training.execute(Screen(console))
     except (RunStoppedError, KeyboardInterrupt) as error:
@@ -110,8 +118,9 @@ def _train(run: Run, console: Console, *, resume: bool = False) -> None:
         )
         path = training.folder.path
         then = "goes on" if training.checkpoints.numbers() else "begins it again: none was kept"
+        where = "" if ranks.size == 1 else f"rank {ranks.rank}: "
         sys.stderr.write(
-            f"rewardswap: {said}; the record so far is in {path}, and "
+            f"rewardswap: {where}{said}; the record so far is in {path}, and "
             f"`rewardswap train --resume {path}` {then}\n"
         )
         raise SystemExit(130 if by_hand else 1) from None

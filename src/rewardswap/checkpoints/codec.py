@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rewardswap.collection import Collected
 from rewardswap.models.learner import Snapshot
+from rewardswap.models.shards import whole
 from rewardswap.rewards.online import Collected as FittedOn
 from rewardswap.trainer import Agent
 from rewardswap.types import Group, Task, Trajectory, Turn
@@ -52,6 +53,14 @@ def encode(state: Any) -> Encoded:
         for name, pool in writer.pools.items()
     }
     return Encoded(tree, writer.trajectories, {**writer.tensors, **pools})
+
+
+def gather(state: Any) -> None:
+    """Take part in `encode`, which rank 0 is calling: every tensor that is in parts, in its order.
+
+    Nothing of it is kept.
+    """
+    _Gatherer().plain(state)
 
 
 def decode(encoded: Encoded) -> Any:
@@ -101,10 +110,10 @@ class _Writer:
 
     def _tensor(self, value: Tensor) -> str:
         name = f"{len(self.tensors)}"
-        tensor = value.detach().cpu().contiguous()
+        tensor = whole(value.detach()).cpu().contiguous()
         storage = tensor.untyped_storage()
-        whole = storage.nbytes() == tensor.nbytes
-        if not whole or storage.data_ptr() in self._storages:
+        all_of_it = storage.nbytes() == tensor.nbytes
+        if not all_of_it or storage.data_ptr() in self._storages:
             tensor = tensor.clone()  # a file of safetensors holds no two views of one storage
         self._storages.add(tensor.untyped_storage().data_ptr())
         self.tensors[name] = tensor
@@ -124,6 +133,15 @@ class _Writer:
             self._places[id(value)] = len(self.trajectories)
             self.trajectories.append(self._fields(value))
         return self._places[id(value)]
+
+
+class _Gatherer(_Writer):
+    def _tensor(self, value: Tensor) -> str:
+        whole(value.detach())
+        return ""
+
+    def _array(self, value: Any) -> list[Any]:
+        return []
 
 
 class _Reader:

@@ -112,6 +112,10 @@ class Batch:
         """The same rows with other loss weights."""
         return replace(self, weights=dict(weights))
 
+    def without_weight(self) -> "Batch":
+        """The same rows, none of which counts."""
+        return self.with_weights({n: torch.zeros_like(w) for n, w in self.weights.items()})
+
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
         moved = {

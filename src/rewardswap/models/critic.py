@@ -65,9 +65,12 @@ class Critic(Learner):
     def score(self, batch: Batch) -> Float[Tensor, "B T"]:
         """Values of all action tokens, without gradient, on the CPU."""
         values = torch.zeros(batch.tokens.shape)
-        for rows in self._microbatches(batch):
+        for rows, counted in self._microbatches(batch):
             part = batch.take(rows).to(self.device)
-            values[rows, : part.tokens.shape[1]] = self._forward(part).cpu()
+            found = self._forward(part).cpu()
+            if counted:
+                values[rows, : part.tokens.shape[1]] = found
+        self.ranks.add(values)
         return values
 
     def annotate(self, groups: Sequence[Group]) -> list[Group]:

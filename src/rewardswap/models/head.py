@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from rewardswap.models.shards import together
+
 HEAD_LOGITS = 2**25
 """Most logits that are held at once: 128 MiB of float32, 223 tokens at 150,000 words."""
 
@@ -29,12 +31,16 @@ def prove_head(model: Any) -> None:
         return output
 
     tokens = torch.arange(1, 4, device=next(model.parameters()).device)[None]
+
+    def both() -> tuple[Tensor, Tensor]:
+        said = model.forward(tokens, use_cache=False).logits.float()
+        return said, model.get_output_embeddings()(heard[0])
+
     hook = model.get_decoder().register_forward_hook(louder)
     try:
-        said = model(tokens, use_cache=False).logits.float()
+        said, expected = together(model, both)
     finally:
         hook.remove()
-    expected = model.get_output_embeddings()(heard[0])
     gap = float((said - expected.float()).abs().max() / expected.float().abs().max())
     if not gap <= math.sqrt(torch.finfo(expected.dtype).eps):
         raise ValueError(

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rewardswap.models.shards import is_part
+
 
 def host_copy(state: Any) -> Any:
     """A deep copy of nested state that shares no tensor with it, complete when this returns.
@@ -33,6 +35,8 @@ def host_copy(state: Any) -> Any:
 
 
 def _copied_out(tensor: Tensor) -> Tensor:
+    if is_part(tensor) and tensor.device.type == "cuda":
+        return tensor.to("cpu", copy=True)
     if tensor.device.type != "cuda":
         return tensor.clone()
     pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

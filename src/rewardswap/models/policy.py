@@ -17,6 +17,7 @@ from rewardswap.models.learner import Learner, Metrics
 from rewardswap.models.loading import read_weights
 from rewardswap.models.packing import Layout
 from rewardswap.models.pretrained import save_model
+from rewardswap.ranks import ALONE, Ranks
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Policy(Learner):
         head_logits: int = HEAD_LOGITS,
         gradient_checkpointing: bool = False,
         packing: bool = False,
+        ranks: Ranks = ALONE,
     ) -> None:
         super().__init__(
             model,
@@ -55,6 +57,7 @@ class Policy(Learner):
             tokens_per_microbatch=tokens_per_microbatch,
             gradient_checkpointing=gradient_checkpointing,
             packing=packing,
+            ranks=ranks,
         )
         prove_head(model)
         self.temperature = temperature
@@ -73,21 +76,23 @@ class Policy(Learner):
         head: Any = self.model.get_output_embeddings()  # type: ignore[operator]
         mask = batch.action_mask
         layout = Layout(batch.lengths, batch.tokens.shape[1], self.packing)
-        hidden = layout.read(self.trunk, batch.tokens)
-        # a row begins with context, so the place in front of an action is one of its own row
-        predicted = layout.place(mask)[:, 1:]
-        chosen, entropy = chosen_scores(
-            head,
-            hidden[:, :-1][predicted],
-            batch.tokens[mask],
-            self.temperature if temperature is None else temperature,
-            entropy_gradient=entropy_gradient,
-            most_logits=self.head_logits,
-        )
-        blank = torch.zeros(mask.shape, device=mask.device)
-        return TokenScores(
-            logprob=blank.masked_scatter(mask, chosen), entropy=blank.masked_scatter(mask, entropy)
-        )
+
+        def scored() -> tuple[Tensor, Tensor]:
+            hidden = layout.read(self.trunk, batch.tokens)
+            # a row begins with context, so the place in front of an action is one of its own row
+            predicted = layout.place(mask)[:, 1:]
+            chosen, entropy = chosen_scores(
+                head,
+                hidden[:, :-1][predicted],
+                batch.tokens[mask],
+                self.temperature if temperature is None else temperature,
+                entropy_gradient=entropy_gradient,
+                most_logits=self.head_logits,
+            )
+            blank = torch.zeros(mask.shape, device=mask.device)
+            return blank.masked_scatter(mask, chosen), blank.masked_scatter(mask, entropy)
+
+        return TokenScores(*self.together(scored))
 
     @torch.no_grad()
     def score(self, batch: Batch, temperature: float | None = None) -> TokenScores:
@@ -97,12 +102,15 @@ class Policy(Learner):
         """
         logprob = torch.zeros(batch.tokens.shape)
         entropy = torch.zeros(batch.tokens.shape)
-        for rows in self._microbatches(batch):
+        for rows, counted in self._microbatches(batch):
             part = batch.take(rows).to(self.device)
             scores = self._forward(part, temperature=temperature)
-            width = part.tokens.shape[1]
-            logprob[rows, :width] = scores.logprob.cpu()
-            entropy[rows, :width] = scores.entropy.cpu()
+            if counted:
+                width = part.tokens.shape[1]
+                logprob[rows, :width] = scores.logprob.cpu()
+                entropy[rows, :width] = scores.entropy.cpu()
+        self.ranks.add(logprob)
+        self.ranks.add(entropy)
         return TokenScores(logprob, entropy)
 
     def step(

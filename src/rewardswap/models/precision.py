@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rewardswap.models.shards import put
+from rewardswap.ranks import Ranks
+
 
 def round_weights(model: nn.Module) -> None:
     """Round all parameters to bfloat16, in place; buffers (rotary frequencies) stay float32."""
@@ -50,6 +53,16 @@ class MasterWeights(nn.Module):
                 master.grad = gradient if master.grad is None else master.grad.add_(gradient)
                 parameter.grad = None
 
+    def add_gradients(self, ranks: Ranks) -> None:
+        """Replace gradients by their sums over all ranks; one that no rank has stays none."""
+        trained = [weight for weight in self.weights if weight.requires_grad]
+        had = torch.tensor([float(weight.grad is not None) for weight in trained])
+        ranks.add(had)
+        for weight, count in zip(trained, had.tolist(), strict=True):
+            if count:
+                weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                ranks.add(weight.grad)
+
     @torch.no_grad()
     def write(self) -> None:
         """Round the masters into the model."""
@@ -64,4 +77,4 @@ class MasterWeights(nn.Module):
     def restore(self, copies: Sequence[Tensor]) -> None:
         """Bring back copies of what `apart` gave, in the masters alone."""
         for (_, master), value in zip(self._rounded, copies, strict=True):
-            master.copy_(value)
+            put(value, master)

@@ -24,6 +24,13 @@ def weight_bytes(numbers: int, width: int) -> int:
     return numbers * width
 
 
+def together_bytes(shape: ModelShape, width: int, *, trained: bool) -> int:
+    """Weights of a sharded model that are whole at once: embedding, head and two layers (FSDP2: one
+    that is used, and the next on its way), and the gradients of as many where all weights learn."""
+    ends = shape.parameters - shape.multiplied
+    return (ends + 2 * shape.multiplied // shape.layers) * width * (2 if trained else 1)
+
+
 def master_bytes(rounded: int) -> int:
     """float32 masters of trained weights that the model holds in bfloat16: 4 a number."""
     return FLOAT * rounded

@@ -12,8 +12,8 @@ class PlanSettings:
     """What a plan is made for."""
 
     devices: int = 1
-    """Devices that share the episodes and hold a copy of everything else each. One is what the
-    library runs on; more are arithmetic."""
+    """Devices, one process each: they share the episodes and hold a copy of everything else, or
+    with policy.sharded a part of weights, gradients and moments."""
     device_memory: float | None = None
     """Memory of one device in GiB; none: what torch says of policy.device, if it is there."""
     host_memory: float | None = None

@@ -16,6 +16,8 @@ from rewardswap.plan.memory import (
     replay_bytes,
     sampling_bytes,
     step_bytes,
+    together_bytes,
+    weight_bytes,
 )
 from rewardswap.plan.shapes import ModelShape
 
@@ -149,17 +151,28 @@ class Sizing:
             host["weights while loading, float32"] = self.devices * 4 * self.shape.parameters
         return Memory(phases, host)
 
+    @property
+    def sharded(self) -> bool:
+        """Whether devices divide the weights."""
+        return self.run.policy.sharded and self.devices > 1
+
+    def _part(self, bytes_of_all: int) -> int:
+        """What one device holds of what is sharded where anything is."""
+        return -(-bytes_of_all // self.devices) if self.sharded else bytes_of_all
+
     def _state(self) -> Parts:
         """What is there in every phase."""
         models, optimizer = self.models, self.run.policy.optimizer
-        parts: Parts = dict(models.policy.state(optimizer))
+        parts = {what: self._part(size) for what, size in models.policy.state(optimizer).items()}
         if models.critic is not None:
-            parts["critic, all of it"] = sum(models.critic.state(optimizer).values())
-        return {
-            **parts,
-            "start policy's copy": models.copied,
-            "process reward's trunk": models.backbone,
-        }
+            critic = sum(models.critic.state(optimizer).values())
+            parts["critic, all of it"] = self._part(critic)
+        reference = self.run.method.algorithm().needs_reference
+        parts["start policy's copy"] = self._part(models.copied) if reference else models.copied
+        parts["process reward's trunk"] = models.backbone
+        if self.sharded and self.run.rollout.engine == "hugging_face":
+            parts["sampler's copy"] = weight_bytes(self.shape.parameters, self.width)
+        return parts
 
     def _rollout(self) -> Parts:
         """What playing takes: of our own engine, or vLLM's share; a server has its own device."""
@@ -186,7 +199,9 @@ class Sizing:
         lengths = self.lengths
         actions = round(self.microbatch * lengths.action_tokens / lengths.tokens)
         whole = policy.lora_rank is None
+        together = together_bytes(shape, width, trained=whole) if self.sharded else 0
         return {
+            **({"weights that are together": together} if together else {}),
             "activations": activation_bytes(
                 shape,
                 width,
@@ -196,10 +211,10 @@ class Sizing:
                 checkpointing=policy.gradient_checkpointing,
             ),
             "logits": logit_bytes(shape, width, actions, policy.head_logits),
-            "gradients passing": trained.passing()
+            "gradients passing": self._part(trained.passing())
             + max(
                 head_gradient_bytes(shape, width, trained=whole),
-                step_bytes(trained.trained, on_cuda=policy.device != "cpu"),
+                step_bytes(self._part(trained.trained), on_cuda=policy.device != "cpu"),
             ),
         }
 
@@ -209,7 +224,10 @@ class Sizing:
             return 0
         optimizer = self.run.policy.optimizer
         critic = self.models.critic
-        return self.models.policy.branch(optimizer) + (critic.branch(optimizer) if critic else 0)
+        branches = [
+            learner.branch(optimizer) for learner in (self.models.policy, critic) if learner
+        ]
+        return self._part(sum(branches))
 
     def _buffer(self) -> int:
         lengths = self.lengths

@@ -52,6 +52,11 @@ class HuggingFaceEngine:
         """Tokens that the model has read so far, padding not counted."""
 
     @property
+    def module(self) -> nn.Module:
+        """The module that it samples from."""
+        return self._module
+
+    @property
     def context_limit(self) -> int:
         """Most tokens of a session: the model's positions."""
         return self._sessions.context_limit

@@ -1,0 +1,1 @@
+"""Several processes that train one model. Only this room imports torch.distributed."""

@@ -1,0 +1,95 @@
+"""Whole runs of several ranks: the numbers of one process, kills, other numbers of ranks."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from launching import environment, free_port
+
+RUN = [
+    *("train", "demo", "--env.generated-games", "80", "--env.evaluation-tasks", "6"),
+    *("--batch.tasks", "8", "--batch.group-size", "4", "--budget", "3", "--checkpoint.every", "2"),
+    *("--reward.trajectories", "64", "--reward.model.epochs", "2"),
+    *("--policy.learning-rate", "1e-5", "--policy.sharded", "true"),
+]
+
+pytestmark = pytest.mark.slow
+
+
+def started(words: list[str], size: int) -> list[subprocess.Popen[str]]:
+    port = free_port()
+    command = [sys.executable, "-m", "rewardswap", *words]
+    return [
+        subprocess.Popen(
+            command,
+            env=environment(rank, size, port) if size > 1 else {**os.environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+
+
+def ended(processes: list[subprocess.Popen[str]]) -> list[str]:
+    said = [process.communicate(timeout=400)[0] for process in processes]
+    for process, text in zip(processes, said, strict=True):
+        assert process.returncode == 0, text
+    return said
+
+
+def rows(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def assert_same_run(found: Path, expected: Path) -> None:
+    for row, other in zip(rows(found), rows(expected), strict=True):
+        assert row.keys() == other.keys()
+        for name in row.keys() - {"phase"}:
+            if not name.endswith("seconds"):
+                assert row[name] == pytest.approx(other[name], abs=5e-6, rel=1e-5), name
+    name = "checkpoint/model.safetensors"
+    one, two = load_file(found / name), load_file(expected / name)
+    assert one.keys() == two.keys()
+    for weight, value in one.items():
+        torch.testing.assert_close(value, two[weight], atol=1e-6, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    ended(started([*RUN, "--output", str(folder)], 1))
+    return folder
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_run_of_ranks_is_the_run_of_one_process(size: int, alone: Path, tmp_path: Path) -> None:
+    said = ended(started([*RUN, "--output", str(tmp_path / "run")], size))
+    assert_same_run(tmp_path / "run", alone)
+    assert "held-out tasks" in said[0]
+    assert [text for text in said[1:] if "update" in text] == []  # rank 0 alone speaks
+
+
+@pytest.mark.parametrize("later", [1, 2, 3])
+def test_a_killed_run_goes_on_on_other_ranks(later: int, alone: Path, tmp_path: Path) -> None:
+    """Killed while the explorer is branched off: its agent's parts come back on other ranks."""
+    folder = tmp_path / "run"
+    processes = started([*RUN, "--output", str(folder)], 2)
+    while not (folder / "checkpoints" / "00000003" / "manifest.json").exists():
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.1)
+    processes[1].send_signal(signal.SIGKILL)
+    time.sleep(0.5)
+    for process in processes:  # as torchrun does where one has ended
+        process.kill()
+        process.communicate()
+    ended(started(["train", "--resume", str(folder)], later))
+    assert_same_run(folder, alone)

@@ -1,0 +1,101 @@
+"""What every rank of a test runs: `python ranks_program.py FOLDER SCENARIO ...`."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from made import small_llama
+from rewardswap.configuration import PolicyConfig
+from rewardswap.distributed.process_group import joined
+from rewardswap.distributed.sharding import shard
+from rewardswap.learners import make_learners
+from rewardswap.loops.budget import Budget
+from rewardswap.loops.settings import Batch, RewardSwap
+from rewardswap.methods.gigpo import GiGPO
+from rewardswap.methods.grpo import GRPO
+from rewardswap.methods.ppo import PPO
+from rewardswap.models.adapter import add_adapter
+from rewardswap.models.shards import whole
+from rewardswap.ranks import Ranks
+from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rollout.shared import play_shared
+from training import ChangedPlay, Record, by_index, on_policy, run_rspo, trainer_of
+
+WEIGHTED = {"kl_coefficient": 0.1, "entropy_coefficient": 0.01}
+METHODS: dict[str, Any] = {
+    "grpo": GRPO(**WEIGHTED),
+    "ppo": PPO(**WEIGHTED),
+    "rspo": GRPO(**WEIGHTED),
+    "rspo-ppo": PPO(),
+    "rspo-gigpo": GiGPO(),
+    "lora": GRPO(**WEIGHTED),
+    "bfloat16": GRPO(),
+    "one-group": GRPO(),
+}
+
+
+def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
+    """Five updates; all parameters, and the metrics of every row."""
+    algorithm = METHODS[name].algorithm()
+    config = PolicyConfig(
+        learning_rate=1e-5, tokens_per_microbatch=60, lora_rank=2 if name == "lora" else None
+    )
+    model, start = small_llama(), small_llama()
+    if name == "lora":
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            add_adapter(model, 2, 8.0, ())
+        start = None
+    if name == "bfloat16":
+        model = model.bfloat16()
+    record = Record()
+    learners = make_learners(
+        config, model, start, algorithm, ranks=ranks, shard=shard if sharded else None
+    )
+    trainer = trainer_of(
+        partial(play_shared, ChangedPlay(by_index), ranks),
+        record,
+        policy=learners.policy,
+        reference=learners.reference,
+        critic=learners.critic,
+        algorithm=algorithm,
+        minibatches=2,
+    )
+    if name.startswith("rspo"):
+        run_rspo(trainer, RewardSwap(alpha=0.25), Batch(4, 4), 5)
+    else:
+        on_policy(
+            trainer,
+            tasks=1 if name == "one-group" else 3,
+            group_size=4,
+            budget=Budget(5),
+            reward=OutcomeReward(),
+        )
+    state = {f"policy.{n}": whole(p.detach()).float() for n, p in model.named_parameters()}
+    if learners.critic is not None:
+        named = learners.critic.model.named_parameters()
+        state |= {f"critic.{n}": whole(p.detach()).float() for n, p in named}
+    for n, (_, metrics, _) in enumerate(record.rows):
+        for key, value in metrics.items():
+            if not key.endswith("seconds"):
+                state[f"metric.{n}.{key}"] = torch.tensor(value, dtype=torch.float64)
+    return state
+
+
+def main(folder: Path, mode: str, names: list[str]) -> None:
+    torch.set_num_threads(1)
+    with joined() as ranks:
+        for name in names:
+            found = run(name, ranks, sharded=mode == "sharded")
+            save_file(
+                {n: v.contiguous().clone() for n, v in found.items()},
+                folder / f"{name}-{ranks.rank}.safetensors",
+            )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
