@@ -1,3 +1,6 @@
+import base64
+import hashlib
+import html
 import json
 import os
 import re
@@ -236,3 +239,13 @@ def test_a_folder_without_metrics_is_refused(tmp_path: Path, text: str | None) -
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nowhere is not a folder"):
         write_report(tmp_path / "nowhere")
+
+
+def test_only_the_pages_own_script_may_run_and_nobody_is_asked(written_page: Path) -> None:
+    page = written_page.read_text(encoding="utf-8")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    rules = dict(rule.strip().split(" ", 1) for rule in html.unescape(policy).split(";"))
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert rules["default-src"] == rules["connect-src"] == rules["form-action"] == "'none'"
