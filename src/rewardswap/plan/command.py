@@ -9,6 +9,7 @@ from rich.console import Console
 
 from rewardswap.configuration import Run
 from rewardswap.env_config import environment_name, model_of
+from rewardswap.env_config.own import Own
 from rewardswap.methods import method_name
 from rewardswap.options import UsageError, checked
 from rewardswap.plan.knobs import knobs
@@ -141,7 +142,9 @@ def _facts(plan: Plan, settings: PlanSettings) -> dict[str, str]:
 
 
 def _origin(run: Run) -> str:
-    """Where the world's tasks come from: the folder that one of its settings names, or none."""
+    """Where the world's tasks come from: what makes it, or the folder that a setting names."""
+    if isinstance(run.env, Own):
+        return f"made by {run.env.make}"
     for name in (setting.name for setting in fields(run.env)):
         folder = getattr(run.env, name)
         if isinstance(folder, Path):
