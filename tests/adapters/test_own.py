@@ -11,6 +11,7 @@ import pytest
 from adapters import strange_environments as strange
 from corridors import whole
 from rewardswap.adapters.seeded import SeededWorld
+from rewardswap.cli import main
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.own import Own
 from rewardswap.outside import name_of
@@ -124,3 +125,10 @@ def test_lengths_are_measured_where_no_command_is_told() -> None:
     world = Own.of(strange.Count).world("full")
     (walk,) = wander(world, world.tasks("train")[:1], 3, 0)
     assert [action for _, action in walk] == ["look around"] * 3
+
+
+def test_a_plan_says_what_makes_the_world(capsys: pytest.CaptureFixture[str]) -> None:
+    env = ["--env", "own", "--env.make", "rewardswap.envs.corridor:CorridorWorld"]
+    main(["plan", "demo-grpo", *env, "--policy.model", "Qwen2.5-0.5B-Instruct"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "own, made by rewardswap.envs.corridor:CorridorWorld," in said
