@@ -44,7 +44,7 @@ def recipes() -> Iterator[tuple[str, Run]]:
     """The recipes of models that do not ship, with the turns of the real worlds."""
     for name, make in RECIPES.items():
         run = make()
-        if "demo" in name or "stable" in name or "gigpo" in name:  # GiGPO's sizes are GRPO's
+        if "rspo" not in name or "stable" in name or "gigpo" in name:  # GiGPO has GRPO's sizes
             continue
         if name.startswith("alfworld"):
             run = replace(run, env=replace(run.env, turn_limit=50))
