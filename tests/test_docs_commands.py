@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import rewardswap as rs
 from comparison.made_results import made
 from rewardswap.cli import main
 from rewardswap.experiments.runner import Runner
@@ -49,7 +50,6 @@ ELSEWHERE = {
     "prm collect --output DATA --trajectories": "takes minutes: tests/prm",
     "report docs/results": "writes the docs",
     "-1.5b": "needs a model of 1.5B: tests/test_plan.py, tests/test_recipes.py",
-    "track.to": "needs the extra `track`: tests/trackers",
 }
 """Parts of commands that cannot be run here, and where they are."""
 
@@ -98,6 +98,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         experiments = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
         Path("alpha.toml").write_text(block(experiments, "[arms."), encoding="utf-8")
         shutil.copy("FOLDER/chat_template.jinja", "FILE")
+        shutil.copy(ROOT / "examples" / "own_environment.py", "own_environment.py")
+        here.syspath_prepend(folder)
+        words = rs.heard(rs.Own(make="own_environment:Field").world("full"))
+        rs.small_model(words.texts, words.commands, 0).save_pretrained("field-agent")
         Path("runs/NAME").mkdir()
         results = [made(arm, seed) for arm in ("base", "other") for seed in (0, 1)]
         lines = "".join(json.dumps(result) + "\n" for result in results)
@@ -139,15 +143,15 @@ def made_real(command: str) -> list[str]:
     """The words of a command, with what stands for something in place of its name, and small."""
     words = shlex.split(command)[1:]
     places = {"--env.data": "SHOP", "--output": "made", "--resume": "runs/STOPPED"}
+    if words[0] == "check":
+        places["--model"] = "made"
     for n, word in enumerate(words[:-1]):
         words[n + 1] = places.get(word, words[n + 1])
     if words[0] == "experiment" and len(words) > 1:
         words += ["--results", "made", "--mix", "commits"]
     if words[0] == "eval":
-        shop = "webshop" in words
-        words += (
-            ["--env.evaluation-tasks", "2", *([] if "SHOP" in words else SHOP)] if shop else SMALL
-        )
+        words += ["--env.evaluation-tasks", "2"] if "--env" in words else SMALL
+        words += SHOP if words[-3] == "webshop" else []
     if words[:2] == ["prm", "collect"]:
         words += ["--trajectories", "24", *SMALL]
     if words[:2] == ["prm", "train"]:
