@@ -18,7 +18,13 @@ ALLOWED = {
     "choices": {"types", "seams", "core", "models"},
     "algorithm": {"types", "seams", "core", "models", "choices"},
     "methods": {"types", "seams", "core", "algorithm", "models", "choices", "outside", "described"},
-    "models": {"types", "core", "envs", "ranks"},  # the small agent's words are those of its world
+    "models": {
+        "types",
+        "core",
+        "envs",
+        "ranks",
+        "whole",
+    },  # the small agent's words are those of its world
     "envs": {"task"},  # a worker process imports nothing else, and so no torch
     "checks": set(),
     "outside": set(),
@@ -32,7 +38,7 @@ ALLOWED = {
     "replay_staleness": {"types", "replay"},
     "diversity": {"types", "models"},
     "statistics": set(),
-    "report": {"shown", "statistics"},
+    "report": {"shown", "statistics", "whole"},
     "view": {"help", "options", "report"},
     "shown": set(),
     "described": set(),

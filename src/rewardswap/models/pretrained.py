@@ -11,6 +11,7 @@ from torch import nn
 from transformers.utils.logging import disable_progress_bar
 
 from rewardswap.models.adapter import merged_state
+from rewardswap.whole import write_json, written_whole
 
 FORMAT = 1
 WEIGHTS = "critic.safetensors"
@@ -27,12 +28,15 @@ def save_model(model: Any, folder: Path | str) -> None:
 
 
 def save_values(model: nn.Module, folder: Path) -> None:
-    """Write all weights of a value model, an adapter's apart, with their SHA-256 beside them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write all weights of a value model, an adapter's apart, with their SHA-256 beside them.
+
+    Raises UnwrittenError; what was there stays then.
+    """
     weights = save({name: value.contiguous() for name, value in model.state_dict().items()})
     settings = {"format": FORMAT, "weights_sha256": hashlib.sha256(weights).hexdigest()}
-    (folder / WEIGHTS).write_bytes(weights)
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    with written_whole(folder, over=SETTINGS) as beside:
+        (beside / WEIGHTS).write_bytes(weights)
+        write_json(beside / SETTINGS, settings)
 
 
 def load_values(model: nn.Module, folder: Path) -> None:

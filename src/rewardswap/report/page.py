@@ -36,6 +36,7 @@ from rewardswap.report.tables import (
 )
 from rewardswap.report.trajectories import viewer_data
 from rewardswap.shown import visible_text
+from rewardswap.whole import write_text
 
 
 def write_report(run: Path) -> Path:
@@ -44,10 +45,11 @@ def write_report(run: Path) -> Path:
     The page needs no network, and no script but for its viewer of trajectories; the same folder
     gives the same bytes.
 
-    Raises ValueError if `run` is no folder or has not one complete line of metrics.
+    Raises ValueError if `run` is no folder or has not one complete line of metrics, and
+    UnwrittenError; the page that was there stays then.
     """
     page = run / "report.html"
-    page.write_text(render(read_run(run)), encoding="utf-8", newline="\n")
+    write_text(page, render(read_run(run)))
     return page
 
 
