@@ -104,6 +104,7 @@ ALLOWED = {
         "help",
         "monitors",
         "options",
+        "recipes",
         "report",
         "run_options",
         "settings",

@@ -1,15 +1,19 @@
 """`--env NAME` from outside: another environment with settings of its own."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from commands import refused
 from rewardswap.cli import main
+from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.models.loading import model_folder
-from rewardswap.settings import read_run
+from rewardswap.recipes import demo
+from rewardswap.settings import read_run, write_run
 
 DATA = Path(__file__).parents[2] / "shared" / "webshop"
 SHOP = ["--env", "webshop", "--env.evaluation-tasks=4", "--env.turn-limit=2"]
@@ -147,3 +151,18 @@ def test_a_table_that_cannot_be_written_is_a_line_of_text(
     words = ["--env.generated-games=12", "--env.evaluation-tasks=5", "--env.turn-limit=1"]
     line = refused(capsys, "eval", *words, "--output", str(file))
     assert f"{file} is no file in a folder that exists" in line
+
+
+def test_a_runs_policy_is_evaluated_in_the_runs_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = Alfworld(generated_games=40, evaluation_tasks=2, turn_limit=3)
+    write_run(replace(demo(), env=env), tmp_path / "config.toml")
+    shutil.copytree(model_folder("base-agent"), tmp_path / "checkpoint")
+    for name in (tmp_path, tmp_path / "checkpoint"):
+        main(["eval", "--model", str(name)])
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"in the environment of {tmp_path}, alfworld" in said.replace("- ", "-")
+        assert "all" in said and " 2 " in said
+    main(["eval", "--model", str(tmp_path), "--env.evaluation-tasks", "3", "--env.turn-limit", "2"])
+    assert "in the environment of" not in capsys.readouterr().out

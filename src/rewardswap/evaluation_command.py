@@ -8,13 +8,16 @@ from typing import Any
 from rich.console import Console
 
 from rewardswap.checks import at_least
+from rewardswap.env_config import environment_name
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
 from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
 from rewardswap.evaluation import Evaluation
 from rewardswap.options import checked, parse, refuse_named, with_choices
+from rewardswap.plan.settings import split_words
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import SamplingParams
+from rewardswap.settings import read_run
 from rewardswap.whole import refuse_no_file, write_json
 
 
@@ -48,9 +51,37 @@ class EvaluationRun:
     env: EnvironmentConfig = field(default_factory=Alfworld)
 
 
+@dataclass(frozen=True)
+class _Model:
+    model: str | None = None
+
+
+def _start(words: list[str], console: Console) -> EvaluationRun:
+    """Where the settings start from: the environment of a run whose policy is evaluated.
+
+    Words that speak of an environment say which one themselves.
+    """
+    mine = split_words(_Model, words)[0]
+    model = parse(_Model, _Model(), mine, "rewardswap eval").model
+    folder = Path(model or "")
+    run = folder.parent if folder.name == "checkpoint" else folder
+    config = run / "config.toml"
+    spoken = any(word.startswith("--env") for word in words)
+    if model is None or spoken or not config.is_file():
+        return EvaluationRun()
+    env = checked(lambda: read_run(config)).env
+    console.print(
+        f"in the environment of {run}, {environment_name(env)}: --env NAME takes another",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    return EvaluationRun(env=env)
+
+
 def evaluate(words: list[str], console: Console) -> None:
     """Evaluate a model on a fixed panel of tasks."""
-    start, rest = with_choices(EvaluationRun(), words, ENVIRONMENT)
+    start, rest = with_choices(_start(words, console), words, ENVIRONMENT)
     run = parse(EvaluationRun, start, rest, "rewardswap eval", elsewhere())
     refuse_named({"in an evaluation": ["env.train-split"], **idle_in(run.env)}, rest)
     from rewardswap.screen import print_evaluation, print_remarks

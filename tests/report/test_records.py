@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from rewardswap.report.records import number, read_run
 
 
@@ -96,3 +98,21 @@ def test_the_best_liked_failure_is_no_success(run_folder: Path) -> None:
 def test_number_takes_finite_numbers_only() -> None:
     assert number(3) == 3.0
     assert [number(value) for value in (None, True, "3", float("nan"), float("inf"))] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "noted"),
+    [
+        ("", True),
+        ('[reward]\ndense = "learned"', True),
+        ('[reward]\ndense = "progress"', False),
+        ('loop = "on_policy"', False),
+        ("no TOML", True),
+    ],
+)
+def test_no_process_reward_is_missed_where_none_is_fitted(
+    run_folder: Path, settings: str, noted: bool
+) -> None:
+    (run_folder / "prm.json").unlink()
+    (run_folder / "config.toml").write_text(settings)
+    assert any("prm.json" in note for note in read_run(run_folder).notes) is noted

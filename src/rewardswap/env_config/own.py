@@ -71,5 +71,6 @@ class Own(EnvironmentConfig):
         return world
 
     def decided(self, wording: Wording) -> "Own":
-        """The same with the split in force; a turn cap that is none stays the environment's."""
-        return replace(self, split=self.panel_split)
+        """The same with the split and the turn cap in force."""
+        limit = self.turn_limit if self.make is None else self.world(wording).turn_limit
+        return replace(self, split=self.panel_split, turn_limit=limit)

@@ -19,8 +19,8 @@ class Help:
     usage: tuple[str, ...]
     """Ways to call it, without `rewardswap` and its own words."""
     examples: tuple[tuple[str, str], ...]
-    """Three commands and what each is for; `rewardswap` is put in front where it is left out, and
-    what is in capitals stands for something of the reader's."""
+    """Three commands and what each is for; `rewardswap` is put in front, but of `eval "$(...)"`.
+    What is in capitals stands for something of the reader's."""
     notes: tuple[str, ...] = ()
     """Sentences that belong on the first screen."""
 
@@ -32,7 +32,7 @@ class Help:
             for start, words in zip(starts, self.usage, strict=True)
         ]
         shown = [
-            f"{indented(call if 'rewardswap' in call else f'rewardswap {call}', 6, first=2)}\n"
+            f"{indented(call if '$(' in call else f'rewardswap {call}', 6, first=2)}\n"
             f"{indented(what, 6)}"
             for call, what in self.examples
         ]

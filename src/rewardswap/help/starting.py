@@ -19,7 +19,7 @@ START = (
     ),
     Help(
         "demo",
-        "Train the small agent that ships by RSPO: eight minutes, 2 cores.",
+        "Train the small agent that ships by RSPO: seven minutes, 2 cores.",
         ("[--KEY VALUE ...]",),
         (
             ("demo", "before and after on 400 held-out games, and a page of curves"),

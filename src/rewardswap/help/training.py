@@ -32,7 +32,7 @@ TRAIN = (
             "--method NAME takes another method (rewardswap methods), --env NAME another "
             "environment: alfworld, webshop, own. Each has keys of its own: `rewardswap train demo "
             "--method ppo --help` shows those and the recipe's defaults.",
-            "--dry-run tries everything once, with random weights.",
+            "--dry-run tries everything once, one turn an episode.",
         ),
     ),
     Help(

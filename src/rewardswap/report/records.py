@@ -167,8 +167,10 @@ def read_run(run: Path) -> RunRecord:
     after = folder.document(
         "evaluation-after.json", "success after training is unknown", EVALUATION
     )
-    unexamined = "the process reward was not examined, or there was none"
-    quality = folder.document("prm.json", unexamined, QUALITY)
+    quality = None
+    if _fits_process_reward(config) or (run / "prm.json").is_file():
+        unexamined = "the process reward was not examined, or there was none"
+        quality = folder.document("prm.json", unexamined, QUALITY)
     no_episodes = "its episodes cannot be shown"
     played_before = list(folder.rows("trajectories/before.jsonl", TRAJECTORY, no_episodes))
     played_after = list(folder.rows("trajectories/after.jsonl", TRAJECTORY, no_episodes))
@@ -192,6 +194,17 @@ def read_run(run: Path) -> RunRecord:
         liked_failure=liked,
         notes=[*folder.notes, *_metric_notes(metrics), *consistency],
     )
+
+
+def _fits_process_reward(config: str | None) -> bool:
+    """Whether a run of these settings fits a process reward model, as far as they can be read."""
+    try:
+        settings = tomllib.loads(config or "")
+    except (ValueError, RecursionError):
+        return True
+    reward = settings.get("reward")
+    dense = reward.get("dense", "learned") if isinstance(reward, dict) else "learned"
+    return bool(settings.get("loop") != "on_policy" and dense == "learned")
 
 
 def process_reward_sum(trajectory: Json) -> float | None:

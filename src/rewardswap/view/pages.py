@@ -22,6 +22,11 @@ class Pages:
         """Raises ValueError where `run` is no folder."""
         if not run.is_dir():
             raise ValueError(f"{run} is not a folder; give the folder that a training run writes")
+        runs = sorted(run.glob("*/config.toml"), key=lambda config: config.stat().st_mtime)
+        if runs and not (run / "config.toml").is_file():
+            raise ValueError(
+                f"{run} holds {len(runs)} runs and is none itself; the newest is {runs[-1].parent}"
+            )
         self.run = run
         self._clock = clock
         self._making = Lock()

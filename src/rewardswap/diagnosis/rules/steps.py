@@ -10,6 +10,7 @@ from rewardswap.diagnosis.observed import (
 )
 from rewardswap.diagnosis.rules.policy import LEAST_RATE, slower
 from rewardswap.diagnosis.wording import percent, short
+from rewardswap.recipes import RECIPES
 from rewardswap.report.records import number
 
 STILL_KL = 1e-6
@@ -29,7 +30,15 @@ def _still(run: Observed) -> Seen | None:
     if max(moves) >= STILL_KL:
         return None
     rate = run.amount("policy.learning_rate")
-    more = () if rate is None else (f"--policy.learning-rate {max(rate * 100, LEAST_RATE):.2g}",)
+    usual = RECIPES.get(str(run.setting("recipe")))
+    known = None if usual is None else usual().policy.learning_rate
+    more: tuple[Advice, ...] = ()
+    if rate is not None and known is not None and known > rate:
+        said = f"what recipe {run.setting('recipe')} has"
+        more = (Advice(f"--policy.learning-rate {known:.2g}", said),)
+    elif rate is not None:
+        settings = f"--policy.learning-rate {max(rate * 100, LEAST_RATE):.2g}"
+        more = (Advice(settings, "larger steps"),)
     said = "" if rate is None else f" at a learning rate of {rate:g}"
     return Seen(
         "serious",
@@ -39,8 +48,12 @@ def _still(run: Observed) -> Seen | None:
             f"token{said}",
         ),
         (
-            *(Advice(settings, "larger steps") for settings in more),
-            Advice("", "usual: 1e-6 for all weights of a large model, 1e-5 to 1e-4 for LoRA"),
+            *more,
+            Advice(
+                "",
+                "usual: 1e-6 for all weights of a large model, 1e-5 to 1e-4 for LoRA, 1e-4 to "
+                "1e-3 for a model of a million weights",
+            ),
         ),
     )
 
