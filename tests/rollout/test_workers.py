@@ -237,11 +237,13 @@ def test_an_answer_is_one_line_behind_the_number_of_what_was_asked() -> None:
 
 
 SCRIPT = """
+import signal
 from functools import partial
 from rewardswap.envs.corridor import CorridorWorld
 from rewardswap.envs.faulty import Fault, FaultyWorld
 from rewardswap.rollout.workers import WorkerEnvironments
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
 world = CorridorWorld()
 tasks = world.tasks("train")
 recipe = partial(FaultyWorld, world, [Fault("hangs", task=tasks[1].id, turn=1)])
