@@ -180,7 +180,8 @@ class SeededWorld:
             return []
         return [
             f"{shared} of the first {len(tasks)} held-out seeds begin exactly as one of the first "
-            f"{COMPARED} training seeds does: they may be tasks that were trained on."
+            f"{COMPARED} training seeds does: they may be tasks that were trained on, unless a "
+            "first observation hides what its seed draws."
         ]
 
     def make(self) -> SeededEnvironment:
