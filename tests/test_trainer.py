@@ -243,7 +243,7 @@ def test_episodes_of_a_truncating_sampler_are_refused() -> None:
 
 
 def test_sizes_that_alpha_does_not_divide_name_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"1/8 of 12 tasks is 1\.5.*8, 16"):
+    with pytest.raises(ValueError, match=r"1/8 of 12 tasks is 1\.5.*8, 16; .*12 tasks: 1/12, 1/6"):
         RewardSwap(alpha=1 / 8).split(Batch(12, 8))
     assert RewardSwap(alpha=1 / 8).split(Batch(16, 8)) == (14, 16)
     with pytest.raises(ValueError, match="do nothing at alpha = 0"):

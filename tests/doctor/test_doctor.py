@@ -43,9 +43,9 @@ def test_all_is_well_here(capsys: pytest.CaptureFixture[str]) -> None:
     *lines, last = text.splitlines()
     assert (code, last) == (0, "everything that is needed is there")
     states = [line.split()[0] for line in lines]
-    assert set(states) <= {"ok", "missing", "->"}
+    assert set(states) <= {"ok", "optional", "->"}
     for state, following in zip(states, [*states[1:], "end"], strict=True):
-        assert (state == "missing") == (following == "->")  # what to do about it
+        assert (state == "optional") == (following == "->")  # what to do about it
     names = [line.split()[1] for line in lines if not line.startswith(" ")]
     assert names[:7] == ["python", "packages", "threads", "gpu", "memory", "disk", "folder"]
     assert names[-4:] == ["alfworld", "data", "model", "turn"]
@@ -117,7 +117,7 @@ def test_extras_say_what_they_give_and_how_they_are_had(monkeypatch: pytest.Monk
     assert (lora.state, lora.found) == ("wrong", "peft is 9.0, but <1,>=0.17 is needed")
     assert not lora.fails
     assert found["[server]"] == Check("[server]", "ok", "--rollout.engine server", needed=False)
-    assert found["[webshop]"].state == "missing"
+    assert found["[webshop]"].state == "optional"
     assert found["[webshop]"].advice == "pip install 'rewardswap[webshop]'"
     assert "[dev]" not in found
 
@@ -178,7 +178,7 @@ def test_a_folder_that_takes_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_the_folder_of_official_games(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert content.check_official_games().state == "missing"
+    assert content.check_official_games().state == "optional"
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
     wrong = content.check_official_games()
     assert (wrong.state, wrong.fails) == ("wrong", False)

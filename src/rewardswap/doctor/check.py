@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["ok", "missing", "wrong"]
-"""missing: it is optional and not there."""
+State = Literal["ok", "optional", "wrong"]
+"""optional: not there, and needed only for what it gives."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def check_extras() -> Iterator[Check]:
         if wrong:
             yield Check(name, "wrong", "; ".join(wrong), advice, needed=False)
         elif absent:
-            yield Check(name, "missing", gives, advice, needed=False)
+            yield Check(name, "optional", gives, advice, needed=False)
         else:
             yield Check(name, "ok", gives, needed=False)
 

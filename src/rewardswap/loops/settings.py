@@ -164,9 +164,12 @@ class RewardSwap:
         if share.denominator != 1:
             below = batch.tasks // exact.denominator * exact.denominator
             near = [str(size) for size in (below, below + exact.denominator) if size > 0]
+            shares = [Fraction(int(share) + n, batch.tasks) for n in (0, 1)]
+            fit = [str(fraction) for fraction in shares if 0 < fraction <= Fraction(1, 2)]
             raise ValueError(
                 f"alpha = {exact} of {batch.tasks} tasks is {float(share):g}, not whole; the "
-                f"nearest numbers of tasks that alpha divides: {', '.join(near)}"
+                f"nearest numbers of tasks that alpha divides: {', '.join(near)}; the nearest "
+                f"alpha of {batch.tasks} tasks: {', '.join(fit) or 0}"
             )
         if self.harvest_temperatures:
             TemperatureLadder(self.harvest_temperatures).shares(batch.tasks - int(share), loop=0)
