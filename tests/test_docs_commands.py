@@ -43,7 +43,7 @@ ELSEWHERE = {
     "--rollout.engine server": "needs a server: `make test-vllm`",
     "model fetch": "needs a package index: tests/test_model_fetch.py",
     "smollm2-135m": "needs a fetched model: `make test-slow`",
-    "--baseline ARM": "needs runs of two arms: tests/comparison",
+    "--baseline runs/A": "needs runs of two arms: tests/comparison",
     "data prepare": "needs spaCy: tests/test_data.py",
     "ALFWORLD_DATA": "needs official games: tests/envs/test_alfworld_official.py",
     "experiment claims": "takes hours",

@@ -18,7 +18,7 @@ class ReportSettings:
     output: Path | None = None
     """Folder of the report; none: one run folder's own report is written anew."""
     baseline: str | None = None
-    """The arm that others are compared with which name none."""
+    """The arm that others are compared with which name none; a run folder means its own."""
     mix: tuple[str, ...] = ()
     """What may differ between compared results: commits, settings, temperatures, budgets."""
 
@@ -60,7 +60,7 @@ def _one_run(run: Path, console: Console) -> None:
 def _compared(paths: list[Path], settings: ReportSettings, output: Path, console: Console) -> None:
     from rewardswap.comparison.comparing import compare
     from rewardswap.comparison.page import summary, write_comparison
-    from rewardswap.comparison.sources import gather
+    from rewardswap.comparison.sources import arm_of, gather
     from rewardswap.report.page import visible
 
     def say(line: object) -> None:
@@ -70,7 +70,8 @@ def _compared(paths: list[Path], settings: ReportSettings, output: Path, console
     if beside is not None:
         say(f"side by side: {beside}")
     try:
-        found = compare(gather(paths), settings.baseline, settings.mix)
+        baseline = settings.baseline and arm_of(settings.baseline, paths)
+        found = compare(gather(paths), baseline, settings.mix)
     except ValueError as error:
         if beside is None or settings.baseline or settings.mix:
             raise UsageError(str(error)) from error

@@ -18,9 +18,27 @@ def is_run_folder(path: Path) -> bool:
 def gather(paths: Sequence[Path]) -> list[Json]:
     """The results of files and folders.
 
-    Raises ValueError naming a path that holds none, and what `read_results` and `result_of` raise.
+    An arm of run folders is named by recipe and the settings that differ from it, without those
+    that all of the run folders have. Raises ValueError naming a path that holds none, and what
+    `read_results` and `result_of` raise.
     """
-    return [result for path in paths for result in _of(path)]
+    found = [result for path in paths for result in _of(path)]
+    runs = [result for result in found if not result["experiment"]]
+    common = set.intersection(*(set(_changes(run)) for run in runs)) if len(runs) > 1 else set()
+    for run in runs:
+        run["arm"] = " ".join([run["arm"], *(c for c in _changes(run) if c not in common)])
+    return found
+
+
+def arm_of(name: str, paths: Sequence[Path]) -> str:
+    """The arm that a name means: where it is one of the run folders, the arm of that."""
+    if Path(name) not in paths or not all(map(is_run_folder, paths)):
+        return name
+    return str(gather(paths)[list(paths).index(Path(name))]["arm"])
+
+
+def _changes(result: Json) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(result["settings_changed"].items())]
 
 
 def _of(path: Path) -> list[Json]:
@@ -33,12 +51,5 @@ def _of(path: Path) -> list[Json]:
             f"{path} is neither a file of results nor a run folder; give what an experiment or a "
             "training run wrote"
         )
-    result = result_of(path, experiment="", arm="", baseline=None)
-    return [usable({**result, "arm": arm_name(path, result)}, str(path))]
-
-
-def arm_name(path: Path, result: Json) -> str:
-    """Name of a run folder's arm: its recipe and the settings that differ from it."""
-    recipe = read_config(path)["recipe"]
-    changed = (f"{key}={value}" for key, value in sorted(result["settings_changed"].items()))
-    return " ".join([recipe, *changed])
+    arm = read_config(path)["recipe"]
+    return [usable(result_of(path, experiment="", arm=arm, baseline=None), str(path))]
