@@ -146,7 +146,7 @@ def test_tasks_and_ends_of_a_world_are_looked_at() -> None:
 def test_findings_are_printed_faults_first_and_escapes_are_seen() -> None:
     lines = str(check_environment(faulty.Coloured)).splitlines()
     assert lines[0].startswith("Coloured: 8 episodes at random, ")
-    assert lines[0].endswith(" turns; 1 fault, 1 remark")
+    assert lines[0].endswith(" 49 turns, 4 won; 1 fault, 1 remark")
     assert lines[1].startswith("- FAULT, text: an observation holds characters that are not seen")
     assert lines[2].startswith("- remark, tasks: ")
     assert "\x1b" not in "".join(lines)

@@ -50,7 +50,8 @@ def check_environment(
         found += raw_findings(world, walks)
     found += _unpicklable(subject)
     turns_played = sum(len(walk.steps) for walk in walks)
-    return Findings(name, tuple(found), len(walks), turns_played)
+    won = sum(any(step.success is True for step in walk.steps[-1:]) for walk in walks)
+    return Findings(name, tuple(found), len(walks), turns_played, won)
 
 
 def _name(subject: Callable[[], Any] | World) -> str:

@@ -35,6 +35,8 @@ class Findings:
     """How many episodes were played at random."""
     turns: int = 0
     """How many turns these had in all."""
+    won: int = 0
+    """How many of the episodes were a success: what a policy that learned nothing may win."""
 
     @property
     def faults(self) -> tuple[Finding, ...]:
@@ -51,7 +53,7 @@ class Findings:
         remarks = len(self.found) - len(self.faults)
         counted = f"{_count(len(self.faults), 'fault')}, {_count(remarks, 'remark')}"
         played = f"{_count(self.episodes, 'episode')} at random, {_count(self.turns, 'turn')}"
-        head = f"{visible_text(self.subject)}: {played}; {counted}"
+        head = f"{visible_text(self.subject)}: {played}, {self.won} won; {counted}"
         return "\n".join([head, *(f"- {finding}" for finding in self)])
 
 
