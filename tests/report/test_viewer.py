@@ -106,6 +106,20 @@ def test_keys_alone_reach_everything(browser: Browser, url: str) -> None:
     assert page.run("document.activeElement.dataset.part") == "list"
 
 
+def test_keys_of_the_list_work_where_nothing_has_the_focus(browser: Browser, url: str) -> None:
+    page = browser.open(url)
+    assert page.run("document.activeElement === document.body")
+    page.key("j", 2)
+    assert page.run("document.activeElement.dataset.part") == "list"
+    chosen = f"document.getElementById({LIST}.getAttribute('aria-activedescendant'))"
+    assert page.run(f"[...{LIST}.children].indexOf({chosen})") == 2
+    page = browser.open(url)
+    page.key("/")
+    assert page.run("document.activeElement.dataset.part") == "search"
+    page.key("j")
+    assert page.run("document.activeElement.value") == "j"
+
+
 def colours(page: Page) -> list[list[str]]:
     """Of each token its side and how much of the colour it has."""
     found: list[list[str]] = page.run(

@@ -131,6 +131,15 @@ window.rewardswapViewer = (() => {
     } else return;
     event.preventDefault();
   });
+  document.addEventListener("keydown", (event) => {  // nothing has the focus yet
+    if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") part("search").focus();
+    else if (/^[jk]$/.test(event.key)) {
+      list.focus();
+      move(STEPS[event.key]);
+    } else return;
+    event.preventDefault();
+  });
   for (const field of fields) field.addEventListener("input", filter);
   for (const choice of root.querySelectorAll("[name=colour]")) {
     choice.addEventListener("input", () => open && draw());
