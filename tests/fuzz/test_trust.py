@@ -189,6 +189,12 @@ def test_nothing_listens_and_nothing_is_unpickled() -> None:
         text = path.read_text()
         if path.name in ("worker.py", "workers.py"):  # a world, from this process to its own child
             text = text.replace("import pickle", "")
+        if path == SOURCE / "inspection" / "check.py":  # whether a world could be sent: never read
+            assert "pickle.load" not in text and "Unpickler" not in text
+            text = text.replace("import pickle", "")
+        if path == SOURCE / "view" / "server.py":  # on loopback, behind a token: tests/view
+            assert '"127.0.0.1"' in text
+            text = text.replace("http.server", "")
         assert not [word for word in words if word in text], path
 
 
