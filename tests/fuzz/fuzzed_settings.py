@@ -34,7 +34,7 @@ from rewardswap.run_folder import RunFolder
 from rewardswap.settings import as_toml, read_run, write_run
 
 HEAVY = (
-    "rewardswap.cli._rehearse",
+    "rewardswap.training_commands._rehearse",
     "rewardswap.plan.command.plan_run",
     "rewardswap.stage.make_stage",
     "rewardswap.prm.collect_command._Collector.collection",
@@ -92,7 +92,7 @@ def _remove(folder: Path) -> None:
 def settings_only() -> Iterator[None]:
     """Commands read their settings and end with ReachedError where the work would begin."""
     with ExitStack() as stack:
-        stack.enter_context(patch("rewardswap.cli._train", _train))
+        stack.enter_context(patch("rewardswap.training_commands._train", _train))
         stack.enter_context(patch.object(rewardswap.sft, "run", _reached))
         for name in HEAVY:
             stack.enter_context(patch(name, _reached))

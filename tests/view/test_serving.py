@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -184,8 +185,11 @@ def test_ctrl_c_ends_it_with_one_line(run: Path) -> None:
         text=True,
     ) as program:
         assert program.stdout is not None and program.stderr is not None
-        assert program.stdout.readline().startswith("http://127.0.0.1:")
+        url = program.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:")
         assert "Ctrl-C ends the showing, not the run." in program.stdout.readline()
+        with urlopen(url) as answer:  # it serves by now
+            assert answer.status == 200
         program.send_signal(signal.SIGINT)
         assert program.wait(timeout=60) == 0
         assert program.stdout.read() == "The page is served no more.\n"
