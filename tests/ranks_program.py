@@ -19,7 +19,7 @@ from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.models.adapter import add_adapter
-from rewardswap.models.shards import whole
+from rewardswap.models.shards import gathered
 from rewardswap.ranks import Ranks
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rollout.shared import play_shared
@@ -75,10 +75,10 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
             budget=Budget(5),
             reward=OutcomeReward(),
         )
-    state = {f"policy.{n}": whole(p.detach()).float() for n, p in model.named_parameters()}
+    state = {f"policy.{n}": gathered(p.detach()).float() for n, p in model.named_parameters()}
     if learners.critic is not None:
         named = learners.critic.model.named_parameters()
-        state |= {f"critic.{n}": whole(p.detach()).float() for n, p in named}
+        state |= {f"critic.{n}": gathered(p.detach()).float() for n, p in named}
     for n, (_, metrics, _) in enumerate(record.rows):
         for key, value in metrics.items():
             if not key.endswith("seconds"):

@@ -162,7 +162,7 @@ def test_a_runs_policy_is_evaluated_in_the_runs_environment(
     for name in (tmp_path, tmp_path / "checkpoint"):
         main(["eval", "--model", str(name)])
         said = " ".join(capsys.readouterr().out.split())
-        assert f"in the environment of {tmp_path}, alfworld" in said.replace("- ", "-")
+        assert f"in the environment of {name}, alfworld" in said.replace("- ", "-")
         assert "all" in said and " 2 " in said
     main(["eval", "--model", str(tmp_path), "--env.evaluation-tasks", "3", "--env.turn-limit", "2"])
     assert "in the environment of" not in capsys.readouterr().out

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rewardswap.cli import main
+from rewardswap.diagnosis.rules import RULES
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods import METHODS
@@ -54,3 +55,8 @@ def test_every_setting_of_the_swap_is_in_the_page_of_rspo() -> None:
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_the_readme_counts_the_causes_that_are_looked_for() -> None:
+    said = re.search(r"(\d+) known causes", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert said is not None and int(said[1]) == len(RULES)

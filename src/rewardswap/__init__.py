@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rewardswap.adapters.gymnasium import GymnasiumMaker
     from rewardswap.adapters.seeded import SeededWorld, TextEnvironment
     from rewardswap.adapters.textworld import TextWorldGames
-    from rewardswap.bench import Bench, make_bench
+    from rewardswap.by_hand import Parts, make_parts
     from rewardswap.configuration import PolicyConfig, Run
     from rewardswap.env_config.alfworld import Alfworld
     from rewardswap.env_config.own import Own
@@ -48,7 +48,7 @@ _PLACES = {
     "adapters.gymnasium": ("GymnasiumMaker",),
     "adapters.seeded": ("SeededWorld", "TextEnvironment"),
     "adapters.textworld": ("TextWorldGames",),
-    "bench": ("Bench", "make_bench"),
+    "by_hand": ("Parts", "make_parts"),
     "configuration": ("PolicyConfig", "Run"),
     "env_config.alfworld": ("Alfworld",),
     "env_config.own": ("Own",),
@@ -89,7 +89,6 @@ __all__ = [
     "PPO",
     "Alfworld",
     "Batch",
-    "Bench",
     "CallableReward",
     "Critic",
     "Environment",
@@ -105,6 +104,7 @@ __all__ = [
     "Observation",
     "OutcomeReward",
     "Own",
+    "Parts",
     "Policy",
     "PolicyConfig",
     "ProcessRewardConfig",
@@ -128,7 +128,7 @@ __all__ = [
     "check_environment",
     "heard",
     "load_language_model",
-    "make_bench",
+    "make_parts",
     "read_run",
     "resume",
     "small_model",

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rewardswap.models.adapter import merged_state
 from rewardswap.models.loading import LanguageModel
-from rewardswap.models.shards import whole
+from rewardswap.models.shards import gathered
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
@@ -59,7 +59,7 @@ def ready(engine: RolloutEngine, module: Any, *, sleeps: bool) -> Iterator[None]
     if isinstance(engine, VllmEngine):
         engine.wake()
     if not (isinstance(engine, HuggingFaceEngine) and engine.module is module):
-        engine.update_weights((n, whole(w)) for n, w in merged_state(module).items())
+        engine.update_weights((n, gathered(w)) for n, w in merged_state(module).items())
     yield
     if sleeps and isinstance(engine, VllmEngine):
         engine.sleep()

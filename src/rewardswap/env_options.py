@@ -1,6 +1,7 @@
 """Options of the command that depend on the environment, and keys that are no settings."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.env_config.base import EnvironmentConfig
@@ -30,6 +31,20 @@ def elsewhere() -> dict[str, str]:
         for option in option_types(kind, "--env."):
             known[option] = f"is a setting of {name}; add --env {name}"
     return known
+
+
+def environment_of_run(model: str | None) -> EnvironmentConfig | None:
+    """The environment of the run whose folder, or whose checkpoint, `model` names; else none.
+
+    Raises ValueError for a config.toml that is none.
+    """
+    folder = Path(model or "")
+    config = (folder.parent if folder.name == "checkpoint" else folder) / "config.toml"
+    if model is None or not config.is_file():
+        return None
+    from rewardswap.settings import read_run
+
+    return read_run(config).env
 
 
 def idle_in(env: EnvironmentConfig) -> dict[str, Sequence[str]]:

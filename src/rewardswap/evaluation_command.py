@@ -11,13 +11,12 @@ from rewardswap.checks import at_least
 from rewardswap.env_config import environment_name
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.env_config.base import EnvironmentConfig
-from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
+from rewardswap.env_options import ENVIRONMENT, elsewhere, environment_of_run, idle_in
 from rewardswap.evaluation import Evaluation
 from rewardswap.options import checked, parse, refuse_named, with_choices
 from rewardswap.plan.settings import split_words
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import SamplingParams
-from rewardswap.settings import read_run
 from rewardswap.whole import refuse_no_file, write_json
 
 
@@ -63,15 +62,12 @@ def _start(words: list[str], console: Console) -> EvaluationRun:
     """
     mine = split_words(_Model, words)[0]
     model = parse(_Model, _Model(), mine, "rewardswap eval").model
-    folder = Path(model or "")
-    run = folder.parent if folder.name == "checkpoint" else folder
-    config = run / "config.toml"
     spoken = any(word.startswith("--env") for word in words)
-    if model is None or spoken or not config.is_file():
+    env = None if spoken else checked(lambda: environment_of_run(model))
+    if env is None:
         return EvaluationRun()
-    env = checked(lambda: read_run(config)).env
     console.print(
-        f"in the environment of {run}, {environment_name(env)}: --env NAME takes another",
+        f"in the environment of {model}, {environment_name(env)}: --env NAME takes another",
         highlight=False,
         markup=False,
         emoji=False,

@@ -25,7 +25,7 @@ UNFINISHED = "\ufffd"
 class RecordConfig:
     """Trajectories of training that trajectories/train.jsonl keeps token by token, for the viewer.
 
-    An action token takes about 45 bytes, text its own length: about 5 kB a trajectory of the small
+    An action token takes about 45 bytes, text its own length: about 4 kB a trajectory of the small
     agent, 250 kB one of 50 turns of 100 tokens. It changes no number of a run.
     """
 

@@ -1,6 +1,5 @@
 """A training run from start to end: everything is built first, then it is executed."""
 
-import copy
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -11,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from torch import nn
 
+from rewardswap.assembly import prepared, rollouts_for_reward, sharded, stage_of, trainer_of
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
@@ -21,17 +20,16 @@ from rewardswap.dense import DenseReward
 from rewardswap.errors import RunStoppedError, StopAskedError, UnfitCheckpointError
 from rewardswap.evaluation import Evaluation, Panel, assert_disjoint
 from rewardswap.interrupts import Interrupts
-from rewardswap.learners import algorithms_of, make_learners
+from rewardswap.learners import algorithms_of
 from rewardswap.loops.hacking import Alarm
 from rewardswap.loops.loop import Loop
-from rewardswap.models.adapter import add_adapter, merged_state
+from rewardswap.models.adapter import merged_state
 from rewardswap.models.learner import Metrics
 from rewardswap.models.loading import LanguageModel, load_language_model
-from rewardswap.models.precision import round_weights
-from rewardswap.models.shards import whole
+from rewardswap.models.pretrained import save_model
+from rewardswap.models.shards import gathered
 from rewardswap.monitors import warnings_of
 from rewardswap.outer_loop import make_loop
-from rewardswap.prm.collection import collect_for_reward
 from rewardswap.ranks import ALONE, Ranks, by_first
 from rewardswap.recording import Recorder
 from rewardswap.report import write_report
@@ -41,14 +39,12 @@ from rewardswap.run_folder import RunFolder, writing
 from rewardswap.run_state import PARTS, RunState, fitting, found_in, given_up, settings_sha256
 from rewardswap.screen import Screen
 from rewardswap.settings import as_toml, write_run
-from rewardswap.stage import Stage, make_stage
+from rewardswap.stage import Stage
 from rewardswap.summary import summary_of
-from rewardswap.task_stream import derived_seed
 from rewardswap.trackers.config import TrackConfig
 from rewardswap.trackers.tracking import Tracking
 from rewardswap.trainer import Trainer
 from rewardswap.types import Group, Trajectory
-from rewardswap.whole import written_whole
 
 
 class Training:
@@ -69,19 +65,7 @@ class Training:
         self.ranks = ranks
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
-        policy = run.policy
-        self.stage = make_stage(
-            run.env,
-            policy.model,
-            device=policy.device,
-            temperature=policy.temperature,
-            action_tokens=policy.action_tokens,
-            rollout=run.rollout,
-            precision=policy.precision,
-            chat_template=policy.chat_template,
-            load=load,
-            ranks=ranks,
-        )
+        self.stage = stage_of(run, load, ranks)
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
         if not self.keeps:
             self._aside = TemporaryDirectory(prefix="rewardswap-rank-")
@@ -96,15 +80,8 @@ class Training:
         }
         """What a reader of the run must know of its splits."""
         self.algorithm, self.explorer_algorithm = algorithms_of(run)
-        model = self.stage.language_model.model
-        start_sha256 = fingerprint(model)
-        if policy.precision == "bfloat16":
-            round_weights(model)
-        if self.sharded:
-            self.stage = self.stage.apart()
-        self.start_model = copy.deepcopy(model).requires_grad_(False) if self._needs_start else None
-        if policy.lora_rank is not None:
-            add_adapter(model, policy.lora_rank, policy.lora_alpha, policy.lora_targets)
+        start_sha256 = fingerprint(self.stage.language_model.model)
+        self.stage, self.start_model = prepared(run, self.stage, self.algorithm)
         self.dense = DenseReward(run, world.turn_limit, self.start_model)
         self.interrupts = Interrupts(ranks)
         self.known = RunState(
@@ -141,20 +118,6 @@ class Training:
     def keeps(self) -> bool:
         """Whether this process keeps the record of the run: it is alone, or rank 0."""
         return self.ranks.rank == 0
-
-    @property
-    def sharded(self) -> bool:
-        """Whether several processes divide the weights."""
-        return self.run.policy.sharded and self.ranks.size > 1
-
-    @property
-    def _needs_start(self) -> bool:
-        """Whether a copy of the start policy is needed later, as reward backbone or as reference.
-
-        With an adapter the reference is the policy itself, its adapter off.
-        """
-        copied = self.algorithm.needs_reference and self.run.policy.lora_rank is None
-        return copied or (self.run.uses_dense_reward and self.run.reward.learned)
 
     def execute(self, screen: Screen) -> Path:
         """Evaluate, fit the process reward, train, evaluate, report; the path of the report."""
@@ -199,7 +162,7 @@ class Training:
         except UnfitCheckpointError:
             raise
         except (Exception, StopAskedError) as error:
-            if self.sharded and not isinstance(error, StopAskedError):
+            if sharded(self.run, self.ranks) and not isinstance(error, StopAskedError):
                 raise  # it may be this rank's alone, and all are needed for the weights
             try:
                 self._save()
@@ -268,16 +231,8 @@ class Training:
         """Fit the process reward model, if there is one to fit, on rollouts of the start policy."""
         if not self.dense.to_fit:
             return
-        config = self.run.reward
         self.known.accounting.begin()
-        trajectories = collect_for_reward(
-            self.stage.play,
-            self.tasks,
-            seed=derived_seed(self.run.seed, "reward"),
-            trajectories=config.trajectories,
-            group_size=config.group_size,
-            temperatures=config.temperatures,
-        )
+        trajectories = rollouts_for_reward(self.run, self.stage, self.tasks)
         screen.collected(trajectories)
         quality = self.dense.fit(trajectories)
         self._account("process_reward", trajectories)
@@ -297,9 +252,6 @@ class Training:
         tokenizer = self.stage.language_model.tokenizer
         recorder = Recorder(run.record, tokenizer, source.name if source else "outcome")
 
-        def linear(updates: int) -> float:
-            return run.policy.learning_rate * (1 - updates / run.budget)
-
         def record(metrics: Metrics, phase: Phase, groups: Sequence[Group]) -> None:
             if run.reward.planted_phrase is not None:
                 played = (t for group in groups for t in group.trajectories)
@@ -311,30 +263,13 @@ class Training:
             for kind, words in warnings_of(metrics).items():
                 self._warn(screen, kind, words, metrics["update"])
 
-        model = self.stage.language_model.model
-        shard: Callable[[nn.Module], None] | None = None
-        if self.sharded:
-            from rewardswap.distributed.sharding import shard as shard_weights
-
-            shard = shard_weights
-        learners = make_learners(
-            run.policy, model, self.start_model, self.algorithm, ranks=self.ranks, shard=shard
-        )
-        return Trainer(
-            policy=learners.policy,
+        return trainer_of(
+            run,
+            self.stage,
+            self.tasks,
+            (self.algorithm, self.explorer_algorithm),
+            self.start_model,
             play=partial(self.stage.play, between_turns=self.interrupts.check),
-            algorithm=self.algorithm,
-            explorer_algorithm=self.explorer_algorithm,
-            explorer_minibatches=run.swap.explorer_minibatches,
-            critic=learners.critic,
-            training_tasks=self.tasks,
-            seed=run.seed,
-            minibatches=run.policy.minibatches,
-            reference=learners.reference,
-            on_failed_reward=run.reward.on_failure,
-            failure_limit=run.rollout.failure_limit,
-            most_skipped=run.checkpoint.most_skipped,
-            learning_rate=linear if run.policy.decay == "linear" else None,
             report=record,
             learned=recorder.learned,
         )
@@ -369,13 +304,11 @@ class Training:
         """
         path, language_model = self.folder.path, self.stage.language_model
         model = language_model.model
-        weights = {name: whole(weight) for name, weight in merged_state(model).items()}
+        weights = {name: gathered(weight) for name, weight in merged_state(model).items()}
         if not self.keeps:
             return
         try:
-            with written_whole(path / "checkpoint", over="config.json") as beside:
-                model.save_pretrained(beside, state_dict=weights)
-                language_model.tokenizer.save_pretrained(beside)
+            save_model(model, path / "checkpoint", language_model.tokenizer, weights=weights)
             self.dense.save(path / "process-reward")
         except OSError as error:
             raise RunStoppedError(f"the policy was not kept: {error}") from error

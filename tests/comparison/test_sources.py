@@ -32,7 +32,8 @@ def test_an_arm_is_called_by_what_differs_between_the_folders(tmp_path: Path) ->
 
 def test_a_folder_means_its_arm(tmp_path: Path) -> None:
     paths = runs_of(tmp_path, a="0.0003", b="0.01")
-    assert arm_of(str(paths[1]), paths) == "demo-grpo policy.learning_rate=0.01"
-    assert arm_of(str(paths[0]), paths) == "demo-grpo"
-    assert arm_of("demo-grpo", paths) == "demo-grpo"
-    assert arm_of(str(tmp_path / "none"), paths) == str(tmp_path / "none")
+    results = gather(paths)
+    assert arm_of(str(paths[1]), paths, results) == "demo-grpo policy.learning_rate=0.01"
+    assert arm_of(str(paths[0]), paths, results) == "demo-grpo"
+    assert arm_of("demo-grpo", paths, results) == "demo-grpo"
+    assert arm_of(str(tmp_path / "none"), paths, results) == str(tmp_path / "none")

@@ -1,13 +1,12 @@
 """The viewer of trajectories in a real browser: by keys alone, on a phone, in the dark, hostile."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from reported import token_trajectory, write_lines
 
-from browser import CHROMIUM, Browser, Page, chromium
+from browser import CHROMIUM, Browser, Page
 from rewardswap.report import write_report
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -15,12 +14,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 COUNT = "document.querySelector('[data-part=count]').textContent"
 OPEN = "document.querySelector('[data-part=open]').textContent"
 LIST = "document.querySelector('[data-part=list]')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.fixture

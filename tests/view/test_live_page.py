@@ -9,18 +9,13 @@ from typing import Any
 
 import pytest
 
-from browser import CHROMIUM, Browser, Page, chromium
+from browser import CHROMIUM, Browser, Page
 from rewardswap.view import pages as rooms
 from rewardswap.view.pages import Pages
 from rewardswap.view.server import Server
+from served import served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.fixture
@@ -32,12 +27,8 @@ def run(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(run: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(rooms, "SHARE", 1e9)  # a page is always due
-    with Server(Pages(run)) as found:
-        thread = Thread(target=found.serve_forever, args=(0.01,))
-        thread.start()
+    with served(run) as found:
         yield found
-        found.shutdown()
-        thread.join()
 
 
 def add_update(run: Path, number: int, **more: Any) -> None:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -18,6 +17,7 @@ import pytest
 from commands import refused
 from rewardswap.view.pages import Pages, stamp
 from rewardswap.view.server import Server
+from served import served
 
 LINE = '{"phase": "learn", "update": 1, "success": 0.5, "loop": 0}\n'
 
@@ -31,12 +31,8 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(run: Path) -> Iterator[Server]:
-    with Server(Pages(run)) as found:
-        thread = Thread(target=found.serve_forever, args=(0.01,))
-        thread.start()
+    with served(run) as found:
         yield found
-        found.shutdown()
-        thread.join()
 
 
 def answer(

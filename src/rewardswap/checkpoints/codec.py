@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rewardswap.collection import Collected
 from rewardswap.models.learner import Snapshot
-from rewardswap.models.shards import whole
+from rewardswap.models.shards import gathered
 from rewardswap.rewards.online import Collected as FittedOn
 from rewardswap.trainer import Agent
 from rewardswap.types import Group, Task, Trajectory, Turn
@@ -110,7 +110,7 @@ class _Writer:
 
     def _tensor(self, value: Tensor) -> str:
         name = f"{len(self.tensors)}"
-        tensor = whole(value.detach()).cpu().contiguous()
+        tensor = gathered(value.detach()).cpu().contiguous()
         storage = tensor.untyped_storage()
         all_of_it = storage.nbytes() == tensor.nbytes
         if not all_of_it or storage.data_ptr() in self._storages:
@@ -137,7 +137,7 @@ class _Writer:
 
 class _Gatherer(_Writer):
     def _tensor(self, value: Tensor) -> str:
-        whole(value.detach())
+        gathered(value.detach())
         return ""
 
     def _array(self, value: Any) -> list[Any]:

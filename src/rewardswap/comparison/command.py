@@ -70,8 +70,9 @@ def _compared(paths: list[Path], settings: ReportSettings, output: Path, console
     if beside is not None:
         say(f"side by side: {beside}")
     try:
-        baseline = settings.baseline and arm_of(settings.baseline, paths)
-        found = compare(gather(paths), baseline, settings.mix)
+        results = gather(paths)
+        baseline = settings.baseline and arm_of(settings.baseline, paths, results)
+        found = compare(results, baseline, settings.mix)
     except ValueError as error:
         if beside is None or settings.baseline or settings.mix:
             raise UsageError(str(error)) from error

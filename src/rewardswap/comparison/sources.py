@@ -30,11 +30,11 @@ def gather(paths: Sequence[Path]) -> list[Json]:
     return found
 
 
-def arm_of(name: str, paths: Sequence[Path]) -> str:
-    """The arm that a name means: where it is one of the run folders, the arm of that."""
+def arm_of(name: str, paths: Sequence[Path], results: Sequence[Json]) -> str:
+    """The arm that a name means: where it is one of the run folders, the arm of its result."""
     if Path(name) not in paths or not all(map(is_run_folder, paths)):
         return name
-    return str(gather(paths)[list(paths).index(Path(name))]["arm"])
+    return str(results[list(paths).index(Path(name))]["arm"])
 
 
 def _changes(result: Json) -> list[str]:

@@ -19,7 +19,7 @@ class SharedCheckpoints(Checkpoints):
 
     def write(self, number: int, state: Any) -> None:
         """As `Checkpoints.write`; raises RunStoppedError on every rank where rank 0 cannot."""
-        if self.ranks.first((self.folder / f"{number:08}").exists()):
+        if self.ranks.first(number in self.numbers()):
             return
         if self.ranks.rank:
             gather(state)

@@ -15,7 +15,7 @@ from rewardswap.models.host import host_copy
 from rewardswap.models.packing import prove_packing
 from rewardswap.models.precision import MasterWeights
 from rewardswap.models.recomputing import recomputable_layers, recomputing
-from rewardswap.models.shards import is_sharded, parted_like, put, together, whole
+from rewardswap.models.shards import gathered, is_sharded, parted_like, put, together
 from rewardswap.ranks import ALONE, Ranks, share
 
 Metrics = dict[str, float]
@@ -135,7 +135,7 @@ class Learner(ABC):
                 _add(totals, {**metrics, "loss": float(value.detach())})
         totals = self._over_ranks(totals)
         norm = nn.utils.clip_grad_norm_(self.masters.parameters(), self.gradient_clip)
-        norm = whole(norm)
+        norm = gathered(norm)
         finite = bool(torch.isfinite(norm)) and math.isfinite(totals.get("loss", 0.0))
         self.skipped_in_a_row = 0 if finite else self.skipped_in_a_row + 1
         if self.most_skipped is not None:

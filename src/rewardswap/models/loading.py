@@ -64,8 +64,7 @@ class LanguageModel:
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write an ordinary Hugging Face folder: weights, an adapter merged, and tokenizer."""
-        save_model(self.model, folder)
-        self.tokenizer.save_pretrained(folder)
+        save_model(self.model, folder, self.tokenizer)
 
 
 def model_folder(name: str) -> Path:

@@ -139,9 +139,7 @@ class Policy(Learner):
 
         With the tokenizer, where it is given, it is a model folder. The optimizer is not in it.
         """
-        save_model(self.model, folder)
-        if tokenizer is not None:
-            tokenizer.save_pretrained(folder)
+        save_model(self.model, folder, tokenizer)
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, **settings: Any) -> "Policy":

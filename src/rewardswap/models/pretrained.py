@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
 from rewardswap.models.adapter import merged_state
@@ -18,13 +20,24 @@ WEIGHTS = "critic.safetensors"
 SETTINGS = "critic.json"
 
 
-def save_model(model: Any, folder: Path | str) -> None:
-    """Write weights and config; an adapter is merged, rounded once.
+def save_model(
+    model: Any,
+    folder: Path | str,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Write config and weights, and a tokenizer beside them; other files that lie there stay.
 
-    Raises OSError where the folder cannot be written.
+    The weights are the model's, an adapter merged and rounded once, where none are given. Raises
+    UnwrittenError; what was there stays then.
     """
     disable_progress_bar()
-    model.save_pretrained(folder, state_dict=merged_state(model))
+    state = merged_state(model) if weights is None else dict(weights)
+    with written_whole(Path(folder), over="config.json") as beside:
+        model.save_pretrained(beside, state_dict=state)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(beside)
 
 
 def save_values(model: nn.Module, folder: Path) -> None:

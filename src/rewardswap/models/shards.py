@@ -27,7 +27,7 @@ def together(model: nn.Module, compute: Callable[[], T]) -> T:
     return found
 
 
-def whole(tensor: Tensor) -> Tensor:
+def gathered(tensor: Tensor) -> Tensor:
     """All parts as one tensor; every rank must ask. Of any other tensor itself."""
     part: Any = tensor
     found: Tensor = part.full_tensor() if is_part(tensor) else part

@@ -5,6 +5,7 @@ A word-level tokenizer in which an entity with its number is one token ("mug 1")
 """
 
 import re
+from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
@@ -89,25 +90,33 @@ ACTION_TOKENS = 12
 """Most tokens of one action, in tokens; the longest command of the world has 8."""
 
 
-def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone.
-
-    Its config says `observation_wording`: short, the wording of the world that it is trained in.
-    """
-    config = LlamaConfig(
+def llama_config(tokenizer: PreTrainedTokenizerFast, **sizes: Any) -> LlamaConfig:
+    """A Llama of these sizes for a tokenizer: 4 heads, head and embedding apart, float32 (ours)."""
+    return LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
         num_attention_heads=4,
         num_key_value_heads=4,
-        max_position_embeddings=2048,  # rotary: an official game of 50 turns fits
         initializer_range=0.08,
         tie_word_embeddings=False,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         dtype="float32",
+        **sizes,
+    )
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+    """A Llama of width 128, 4 layers and 4 heads in float32, initialised from `seed` alone.
+
+    Its config says `observation_wording`: short, the wording of the world that it is trained in.
+    """
+    config = llama_config(
+        tokenizer,
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        max_position_embeddings=2048,  # rotary: an official game of 50 turns fits
         observation_wording="short",
     )
     with torch.random.fork_rng(devices=[]):

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.models.loading import LanguageModel
-from rewardswap.models.small_agent import ACT, END, PAD, UNKNOWN, as_transformers
+from rewardswap.models.small_agent import ACT, END, PAD, UNKNOWN, as_transformers, llama_config
 
 WORD = r"[.,:;!?]+(?!\S)|(?:(?![.,:;!?]+(?!\S))\S)+"
 """A word; the stops at its end are words of their own."""
@@ -43,7 +43,15 @@ def small_model(texts: Iterable[str], commands: Sequence[str], seed: int = 0) ->
             )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model: Any = LlamaForCausalLM(_config(tokenizer))
+        model: Any = LlamaForCausalLM(
+            llama_config(
+                tokenizer,
+                hidden_size=64,
+                intermediate_size=128,
+                num_hidden_layers=2,
+                max_position_embeddings=4096,
+            )
+        )
         model.generation_config.max_new_tokens = 1 + max(map(len, said))
         _teach(model, tokenizer, said)
     return LanguageModel(model.eval(), tokenizer, (int(tokenizer.eos_token_id),))
@@ -63,25 +71,6 @@ def word_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     core = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     core.pre_tokenizer = split
     return as_transformers(core)
-
-
-def _config(tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
-    """A Llama of width 64 with 2 layers and 4 heads, float32."""
-    return LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=4096,
-        initializer_range=0.08,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
-    )
 
 
 def _teach(model: Any, tokenizer: PreTrainedTokenizerFast, said: Sequence[Sequence[int]]) -> None:

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 
 from rewardswap.env_config import environment_name
-from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
+from rewardswap.env_options import ENVIRONMENT, elsewhere, environment_of_run, idle_in
 from rewardswap.options import checked, parse, refuse_named, with_choices
 from rewardswap.plan.settings import split_words
 from rewardswap.play.board import Board
@@ -40,12 +39,8 @@ def play(words: list[str], console: Console) -> None:
 
 def _start(by: str) -> Playing:
     """Where the settings start from: the environment of a run's folder, where one plays."""
-    config = Path(by) / "config.toml"
-    if not config.is_file():
-        return Playing()
-    from rewardswap.settings import read_run
-
-    return Playing(env=checked(lambda: read_run(config)).env)
+    env = checked(lambda: environment_of_run(by))
+    return Playing() if env is None else Playing(env=env)
 
 
 def _play_by_hand(config: Playing, console: Console) -> None:

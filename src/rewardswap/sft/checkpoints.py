@@ -1,4 +1,4 @@
-"""Checkpoints of the supervised stage, and the folder of an agent."""
+"""Checkpoints of the supervised stage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
-from transformers.utils.logging import disable_progress_bar
 
 from rewardswap.checkpoints.files import Checkpoints
-from rewardswap.whole import written_whole
 
 if TYPE_CHECKING:
     from rewardswap.sft.training import Training
@@ -118,14 +115,3 @@ def _refuse_other(
 def remove_checkpoints(folder: Path) -> None:
     """Make room for a training that begins again; what is none of ours stays."""
     Checkpoints(folder, keep=1).clear()
-
-
-def save_folder(folder: Path, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Write an ordinary Hugging Face folder; other files that lie there stay.
-
-    Raises UnwrittenError where it cannot be written.
-    """
-    disable_progress_bar()
-    with written_whole(folder, over="config.json") as beside:
-        model.save_pretrained(beside)
-        tokenizer.save_pretrained(beside)

@@ -18,13 +18,13 @@ from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from rewardswap.lock import locked
+from rewardswap.models.pretrained import save_model
 from rewardswap.models.small_agent import build_model
 from rewardswap.sft.alfworld import AlfworldLessons
 from rewardswap.sft.checkpoints import (
     load_checkpoint,
     remove_checkpoints,
     save_checkpoint,
-    save_folder,
 )
 from rewardswap.sft.evaluation import evaluate
 from rewardswap.sft.lessons import Lessons
@@ -131,7 +131,7 @@ def _train(
         report(numbers)
     if exam:
         numbers |= evaluate(training.model, tokenizer, *exam, config.seed)
-    save_folder(config.output, training.model, tokenizer)
+    save_model(training.model, config.output, tokenizer)
     return numbers | {"step": float(training.step), "tokens": float(training.tokens)}
 
 

@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM
 
-from rewardswap.bench import Bench, make_bench
+from rewardswap.by_hand import Parts, make_parts
 from rewardswap.configuration import PolicyConfig, Run
 from rewardswap.env_config.own import Own
 from rewardswap.envs.corridor import CorridorWorld
@@ -46,9 +46,9 @@ def run_of(model: str, **changes: object) -> Run:
     return replace(run, **changes)
 
 
-def by_hand(bench: Bench) -> None:
+def by_hand(parts: Parts) -> None:
     """RSPO as docs/library.md writes it."""
-    run, trainer, outcome, dense = bench.run, bench.trainer, bench.outcome, bench.dense
+    run, trainer, outcome, dense = parts.run, parts.trainer, parts.outcome, parts.dense
     assert dense is not None
     (tasks, replayed), size = run.swap.split(run.batch), run.batch.group_size
     while trainer.agent_updates < run.budget:
@@ -58,17 +58,17 @@ def by_hand(bench: Bench) -> None:
             trainer.update(trainer.collect("explore", tasks, size), dense, "explore")
         seen = trainer.harvest(trainer.collect("harvest", tasks, size), outcome)
         trainer.restore(agent)
-        bench.buffer.add(seen)
+        parts.buffer.add(seen)
         for _ in range(run.swap.learn_steps):
-            fresh, old = trainer.collect("learn", tasks, size), bench.buffer.sample(replayed)
+            fresh, old = trainer.collect("learn", tasks, size), parts.buffer.sample(replayed)
             trainer.update(fresh, outcome, "learn", old, run.swap.alpha)
-        bench.buffer.clear()
+        parts.buffer.clear()
         trainer.loop += 1
 
 
 def test_rspo_by_hand_is_the_loop_to_the_bit(model: str) -> None:
     run = run_of(model)
-    with make_bench(run) as mine, make_bench(run) as theirs:
+    with make_parts(run) as mine, make_parts(run) as theirs:
         before = parameters(mine.trainer)
         by_hand(mine)
         theirs.loop().run()
@@ -94,18 +94,18 @@ def test_rspo_by_hand_is_the_loop_to_the_bit(model: str) -> None:
     ],
     ids=["rspo", "ppo", "fitted"],
 )
-def test_a_bench_has_what_a_whole_run_has(
+def test_the_parts_are_those_of_a_whole_run(
     model: str, tmp_path: Path, changes: dict[str, object]
 ) -> None:
     run = run_of(model, budget=2, output=tmp_path / "run", **changes)
     training = Training(run)
     with closing(training.folder), closing(training.stage):
         trained = training.rehearse(Screen(Console(file=StringIO())))
-    with make_bench(run) as bench:
-        bench.loop().run()
-        assert torch.equal(parameters(bench.trainer), parameters(trained))
+    with make_parts(run) as parts:
+        parts.loop().run()
+        assert torch.equal(parameters(parts.trainer), parameters(trained))
         if trained.critic is not None:
-            assert torch.equal(parameters(bench.trainer.critic), parameters(trained.critic))
+            assert torch.equal(parameters(parts.trainer.critic), parameters(trained.critic))
 
 
 def paid(trajectory: Trajectory) -> Sequence[float]:
@@ -115,13 +115,13 @@ def paid(trajectory: Trajectory) -> Sequence[float]:
 
 def test_a_plain_function_is_a_dense_reward(model: str) -> None:
     run = run_of(model, budget=2, reward=RewardConfig())  # which would fit a model
-    benches = [make_bench(run, dense) for dense in (paid, ProgressReward(), lambda t: paid(t))]
-    for bench in benches:
-        bench.loop().run()
-        assert torch.equal(parameters(bench.trainer), parameters(benches[0].trainer))
-        bench.close()
+    made = [make_parts(run, dense) for dense in (paid, ProgressReward(), lambda t: paid(t))]
+    for parts in made:
+        parts.loop().run()
+        assert torch.equal(parameters(parts.trainer), parameters(made[0].trainer))
+        parts.close()
     with pytest.raises(ValueError, match="a dense reward does nothing in loop 'on_policy'"):
-        make_bench(replace(run, loop="on_policy"), paid)
+        make_parts(replace(run, loop="on_policy"), paid)
 
 
 def test_a_function_names_itself_in_the_settings() -> None:
@@ -131,10 +131,10 @@ def test_a_function_names_itself_in_the_settings() -> None:
 
 
 def test_the_policy_is_saved_as_it_plays(model: str, tmp_path: Path) -> None:
-    with make_bench(run_of(model)) as bench:
-        by_hand(bench)
-        bench.save_pretrained(tmp_path / "policy")
+    with make_parts(run_of(model)) as parts:
+        by_hand(parts)
+        parts.save_pretrained(tmp_path / "policy")
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "policy")
     tokens = torch.arange(8)[None]
-    mine = bench.stage.language_model.model
+    mine = parts.stage.language_model.model
     assert torch.equal(loaded(tokens).logits, mine(tokens).logits)
