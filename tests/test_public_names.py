@@ -62,7 +62,7 @@ def test_the_package_loads_no_torch_until_it_is_used() -> None:
 
 
 def test_the_loop_of_the_page_is_the_one_that_is_tested() -> None:
-    tested = (ROOT / "tests" / "test_bench.py").read_text(encoding="utf-8")
+    tested = (ROOT / "tests" / "test_by_hand.py").read_text(encoding="utf-8")
     loop = re.search(r"    while trainer\.agent_updates.*?trainer\.loop \+= 1\n", tested, re.S)
     assert loop is not None
     assert loop[0] in PAGE
