@@ -1,6 +1,7 @@
 """Who may import whom, and that the trainer knows no method's name."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,9 @@ def test_distributed_engines_are_imported_only_in_their_files() -> None:
         names = {n.split(".")[0] for n in imported(path)}
         own = {"vllm"} if path == SOURCE / "rollout" / "vllm.py" else set()
         assert not names & {"ray", "vllm", "verl"} - own, path
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Outside packages, one worker that collects both can import only the first."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, files in names.items() if files > 1] == []

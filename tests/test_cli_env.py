@@ -159,10 +159,12 @@ def test_a_runs_policy_is_evaluated_in_the_runs_environment(
     env = Alfworld(generated_games=40, evaluation_tasks=2, turn_limit=3)
     write_run(replace(demo(), env=env), tmp_path / "config.toml")
     shutil.copytree(model_folder("base-agent"), tmp_path / "checkpoint")
-    for name in (tmp_path, tmp_path / "checkpoint"):
+    far = tmp_path / "a-folder-whose-name-is-longer-than-a-line-of-eighty-columns" / "checkpoint"
+    shutil.copytree(tmp_path, far.parent)
+    for name in (tmp_path, far):
         main(["eval", "--model", str(name)])
         said = " ".join(capsys.readouterr().out.split())
-        assert f"in the environment of {name}, alfworld" in said.replace("- ", "-")
+        assert f"in the environment of {name}, alfworld" in said
         assert "all" in said and " 2 " in said
     main(["eval", "--model", str(tmp_path), "--env.evaluation-tasks", "3", "--env.turn-limit", "2"])
     assert "in the environment of" not in capsys.readouterr().out

@@ -71,6 +71,7 @@ def _start(words: list[str], console: Console) -> EvaluationRun:
         highlight=False,
         markup=False,
         emoji=False,
+        soft_wrap=True,
     )
     return EvaluationRun(env=env)
 
