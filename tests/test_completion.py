@@ -69,6 +69,8 @@ def offered(written: Path, folder: Path, *words: str) -> set[str]:
         (("experiment", "sm"), {"smoke"}),
         (("model", "fetch", ""), {"smollm2-135m"}),
         (("play", "--tem"), {"--temperature"}),
+        (("train", "demo", "--reward.dense", "pro"), {"progress", "progress_gains"}),
+        (("prm", "eval", "DATA", "--reward", "turn"), {"turn_counter"}),
     ],
 )
 def test_what_bash_offers(
@@ -84,6 +86,7 @@ def test_files_and_folders_are_offered_where_they_belong(written: Path, tmp_path
     assert offered(written, tmp_path, "train", "--resume", "") == {"runs"}
     assert offered(written, tmp_path, "eval", "--model", "r") == {"runs"}
     assert offered(written, tmp_path, "report", "m") == {"mine.toml"}
+    assert offered(written, tmp_path, "view", "") == {"runs"}
 
 
 def test_the_script_of_zsh_is_read_by_zsh(tmp_path: Path) -> None:

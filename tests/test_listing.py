@@ -6,6 +6,7 @@ from rewardswap.cli import main
 from rewardswap.configuration import Run
 from rewardswap.described import WIDTH
 from rewardswap.listing_commands import recipe_card
+from rewardswap.methods.cards import cards
 from rewardswap.recipes import RECIPES
 from rewardswap.run_options import run_of
 from rewardswap.settings import as_toml
@@ -56,3 +57,8 @@ def test_all_recipes_are_listed_with_what_they_are(capsys: pytest.CaptureFixture
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) < WIDTH
     assert [line for line in lines if line in RECIPES] == list(RECIPES)
+
+
+def test_no_two_methods_are_listed_with_the_same_words() -> None:
+    titles = [card.title for card in cards()]
+    assert len(set(titles)) == len(titles)

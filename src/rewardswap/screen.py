@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -186,15 +187,23 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
     Intervals are Wilson's over tasks, the one per origin is Student's t over origins.
     """
     scored, origins, panel = evaluation.is_scored, evaluation.origins, evaluation.panel
-    table = Table(title=escape(visible_text(title)), title_justify="left", caption_justify="left")
+    table = Table(
+        title=escape(visible_text(title)),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,  # without bars the long names of ALFWorld's types fit a line of 80
+        pad_edge=False,
+        collapse_padding=True,
+        show_edge=False,
+    )
     caption = (
         f"split {panel.split}, panel {panel.hash}, {evaluation.sampling.text}, "
         "95 % Wilson intervals"
     )
-    table.add_column("task type")
+    table.add_column("task type", overflow="fold")
     score = ("score",) if scored else ()
-    for name in ("tasks", "success", "interval", *score, "mean turns", "invalid actions"):
-        table.add_column(name, justify="right")
+    for name in ("tasks", "success", "interval", *score, "turns", "invalid"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, tally in [*evaluation.families.items(), ("all", evaluation.total)]:
         cells = [str(tally.tasks), f"{tally.success:.1%}", _range(tally.interval)]
         cells += [f"{tally.task_score:.3f}"] if scored else []

@@ -46,3 +46,11 @@ def test_a_score_that_differs_from_the_outcome_has_curves_of_its_own() -> None:
     evaluated = [*same, {"phase": "evaluate", "update": 1, "task_score_mean": 0.6}]
     for rows, scored in ((same, False), (other, True), (evaluated, False)):
         assert (("task_score_mean",) in [curve.keys for curve in large_curves(rows)]) == scored
+
+
+def test_every_curve_of_a_run_has_the_whole_run_below_it() -> None:
+    late = [{**row, "kl_old": 0.1} if row["update"] == 3 else row for row in METRICS]
+    for key in ("success", "kl_old"):
+        plot = curve_plot(late, Curve("one", "One", (key,)))
+        assert plot is not None
+        assert {"0", "1", "2", "3"} <= {*re.findall(r"<text[^>]*>([^<]*)</text>", plot.svg)}

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reported import make_run
@@ -105,6 +106,17 @@ def test_a_curve_is_the_explorers_where_the_agent_has_none() -> None:
     assert plot is not None
     assert "one: from 0.25 to 0.5; other: from 0.1 to 0.3." in plot.svg
     assert overlaid_plot({"one": explored}, Curve("entropy", "Entropy", ("entropy",))) is None
+
+
+def test_no_line_joins_two_explorations() -> None:
+    rows: list[dict[str, Any]] = []
+    for loop in (0, 1):
+        explored = {"phase": "explore", "update": loop, "loop": loop, "process_reward_mean": 0.25}
+        rows += [explored, explored, {"phase": "learn", "update": loop + 1, "loop": loop}]
+    plot, _ = overlaid_reward_plot({"one": rows})
+    assert plot is not None
+    lines = re.findall(r'<path d="(M [^"]*)"[^>]*stroke: var\(--run-0\)', plot.svg)
+    assert [line.count("L") for line in lines] == [1, 1]
 
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"

@@ -1,7 +1,7 @@
 """The script of a shell, made by shtab from a parser that stands for all commands."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -14,6 +14,7 @@ from rewardswap.help.texts import HELPS
 from rewardswap.methods import METHODS
 from rewardswap.model_fetch.sources import SOURCES
 from rewardswap.recipes import RECIPES
+from rewardswap.rewards.sources import LEARNED, RULES
 from rewardswap.sft import LESSONS
 
 FOLDERS = ("model", "by", "policy.model", "reward.folder", "output", "resume", "data", "env.data")
@@ -28,6 +29,13 @@ WORDS: Mapping[str, Iterable[str]] = {
     "completion": ("bash", "zsh"),
 }
 """What stands first behind a command; the files of the folder are offered beside it."""
+WORDS_OF_KEYS: Mapping[str, Sequence[str]] = {
+    "reward.dense": (LEARNED, *RULES),
+    "reward": RULES,
+}
+"""Names that a key knows, beside files, folders and functions that it takes as well."""
+RUNS = ("view", "diagnose")
+"""Commands that read folders of runs and no files."""
 PREAMBLE = {
     "bash": '_rewardswap_{name}() {{ compgen -W "{words}" -- "$1"; compgen -f -- "$1"; }}',
     "zsh": "_rewardswap_{name}() {{ compadd -- {words}; _files }}",
@@ -74,7 +82,8 @@ def _fill(parser: ArgumentParser, name: str, keys: Mapping[str, Key]) -> None:
         function = f"_rewardswap_{_slug(name)}"
         _completed(parser.add_argument("what", nargs="?"), {"bash": function, "zsh": function})
     elif not named & HELPS.keys():
-        _completed(parser.add_argument("files", nargs="*"), shtab.FILE)
+        way = shtab.DIRECTORY if name in RUNS else shtab.FILE
+        _completed(parser.add_argument("files", nargs="*"), way)
     if name in ("train", "plan", "demo"):
         parser.add_argument("--method", choices=list(METHODS), help="the method")
     if any(key.startswith("--env.") for key in keys):
@@ -90,7 +99,7 @@ def _add_key(parser: ArgumentParser, key: str, about: Key) -> None:
     several = get_origin(about.hint) is tuple
     option = parser.add_argument(
         key,
-        choices=about.choices or None,
+        choices=about.choices or WORDS_OF_KEYS.get(key.removeprefix("--")),
         nargs="+" if several else None,
         help=about.text.split(". ")[0].replace("%", "%%"),
     )

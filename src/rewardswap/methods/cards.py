@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from inspect import cleandoc
 
 from rewardswap.described import field_texts, indented, shown
 from rewardswap.methods import METHODS
@@ -53,7 +54,7 @@ class Card:
 
     name: str
     title: str
-    """The first line of its file."""
+    """The first line of its file, of its class where the file has several methods."""
     sections: Mapping[str, str]
     """The text under each heading."""
     settings: tuple[Setting, ...]
@@ -113,6 +114,8 @@ def card(name: str, kind: type[Method]) -> Card:
             heading, line = start, rest
         if heading:
             sections[heading] = f"{sections.get(heading, '')} {line.strip()}".strip()
+    if [method.__module__ for method in METHODS.values()].count(kind.__module__) > 1:
+        title = cleandoc(kind.__doc__ or "").splitlines()[0]
     missing = [needed for needed in HEADINGS if needed not in sections]
     if missing and kind in METHODS.values():
         raise ValueError(f"the file of method {name!r} has no {missing[0]!r} in its docstring")

@@ -49,7 +49,7 @@ class BatchWhitened:
 
 @dataclass(frozen=True)
 class ReinforcePlusPlus(Method):
-    """REINFORCE++, arXiv:2501.03262."""
+    """REINFORCE++: returns whitened over the whole batch."""
 
     needs_siblings = False
 
@@ -70,7 +70,7 @@ class ReinforcePlusPlus(Method):
 
 @dataclass(frozen=True)
 class ReinforcePlusPlusBaseline(ReinforcePlusPlus):
-    """REINFORCE++-Baseline, arXiv:2501.03262: the group's mean return comes off first."""
+    """REINFORCE++-Baseline: returns less their group's mean, whitened over the whole batch."""
 
     needs_siblings = True
     baseline: Literal["batch", "group"] = "group"

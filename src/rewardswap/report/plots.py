@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
 from rewardswap.report.quality import CHANCE, TurnQuality
-from rewardswap.report.records import Json
+from rewardswap.report.records import Json, number
 from rewardswap.report.series import (
     PHASES_OF,
     Segments,
@@ -136,9 +136,7 @@ def curve_plot(metrics: Sequence[Json], curve: Curve) -> Plot | None:
             _draw_ranges(axes, metrics, curve.x)
         for role, key, segments in found:
             _draw_series(axes, role, segments, "-" if key == curve.keys[0] else "--")
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        if not curve.small:
-            axes.set_xlabel(X_LABELS[curve.x])
+        across(axes, curve, metrics)
         values = [y for _, _, segments in found for points in segments for _, y in points]
         scale(axes, curve, values)
 
@@ -177,6 +175,17 @@ def _draw_ranges(axes: Any, metrics: Sequence[Json], x: str) -> None:
             axes.plot(places, ends, color=COLORS["agent"], alpha=0.3, linewidth=0.6)
     for place, low, high in evaluation_ranges(metrics, x):
         axes.plot([place, place], [low, high], "-", color=COLORS["evaluation"], linewidth=1.4)
+
+
+def across(axes: Any, curve: Curve, metrics: Sequence[Json]) -> None:
+    """The whole run on the axis below, whatever part of it the curve has points in."""
+    places = [place for row in metrics if (place := number(row.get(curve.x))) is not None]
+    places += [end for _, end in exploration_spans(metrics, curve.x)]
+    end = max(places, default=0.0) or 1.0
+    axes.set_xlim(-0.03 * end, 1.03 * end)  # room for the markers at either end
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if not curve.small:
+        axes.set_xlabel(X_LABELS[curve.x])
 
 
 def scale(axes: Any, curve: Curve, values: Sequence[float]) -> None:

@@ -89,6 +89,7 @@ window.rewardswapViewer = (() => {
     choose(shown[Math.min(shown.length - 1, Math.max(0, place))]);
   }
 
+  const hasTokens = (t) => t.turns.some((turn) => turn.pieces);
   const draw = () => drawing.draw(article, open, root.querySelector("[name=colour]:checked").value);
 
   function load(data) {
@@ -110,6 +111,7 @@ window.rewardswapViewer = (() => {
     } else {
       open = null;
       filter();
+      choose(shown.find(hasTokens) ?? open);  // evaluations have no numbers of tokens
     }
   }
 
