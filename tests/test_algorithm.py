@@ -10,8 +10,7 @@ from made import made_group, small_policy
 from rewardswap.algorithm import Algorithm, effective_sample_size
 from rewardswap.choices import CenteredClip, token_mean, trajectory_mean
 from rewardswap.methods.grpo import GRPO
-from rewardswap.models.batching import Batch, collate
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.batching import Batch, TokenScores, collate
 
 HALF, TENTH = math.log(0.5), math.log(0.1)
 

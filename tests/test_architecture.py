@@ -1,6 +1,8 @@
 """Who may import whom, and that the trainer knows no method's name."""
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -63,6 +65,7 @@ ALLOWED = {
         "play",
         "prm",
         "recipes",
+        "rewards",
         "sft",
         "view",
     },
@@ -295,3 +298,12 @@ def test_no_two_test_files_have_one_name() -> None:
     """Outside packages, one worker that collects both can import only the first."""
     names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
     assert [name for name, files in names.items() if files > 1] == []
+
+
+def test_settings_are_read_without_the_models() -> None:
+    """A mistyped key is refused before transformers, five seconds of imports, is there."""
+    script = "import sys, rewardswap.configuration; print('transformers' in sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "False\n"

@@ -160,7 +160,7 @@ class Outer:
 
 def test_settings_as_text() -> None:
     lines = settings_text(Outer("so")).splitlines()
-    assert lines[3:] == [
+    assert lines[lines.index("") + 1 :] == [
         "  --name TEXT  [so]",
         "      What it is called, over two lines.",
         "  --sizes N N  [1 2]",
@@ -208,3 +208,18 @@ def test_the_longest_command_is_the_one_that_is_meant() -> None:
         assert showing.help_of(program).command == name
     with pytest.raises(KeyError, match="no help of 'rewardswap nothing'"):
         showing.help_of("rewardswap nothing")
+
+
+def test_a_word_behind_help_leaves_the_settings_that_speak_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    everything = printed(capsys, "train", "demo", "--help").splitlines()
+    asked = printed(capsys, "train", "demo", "--help", "Replay_Clip").splitlines()
+    found = [key[1] for line in asked if (key := KEY.match(line))]
+    assert {"--method.replay-clip-low", "--method.replay-clip-high"} <= {*found}
+    assert len(found) < 6
+    assert {line for line in asked if KEY.match(line)} < {*everything}
+    assert printed(capsys, "demo", "--help", "xylophone") == "no setting speaks of 'xylophone'\n"
+    assert printed(capsys, "train", "--help", "alpha").startswith("settings: ")
+    first = printed(capsys, "view", "--help", "--port", "1")
+    assert first == printed(capsys, "view", "--help")

@@ -20,9 +20,8 @@ from rewardswap.core.divergences import k3
 from rewardswap.core.ratios import ImportanceCap, cap_importance, log_ratio, replay_ratio
 from rewardswap.core.reductions import weighted_sum
 from rewardswap.core.segments import masked_fill_zero
-from rewardswap.models.batching import Batch
+from rewardswap.models.batching import Batch, TokenScores
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import TokenScores
 from rewardswap.seams import (
     AdvantageEstimator,
     ClipRange,

@@ -20,9 +20,8 @@ from rewardswap.core.reductions import (
 )
 from rewardswap.core.segments import masked_fill_zero
 from rewardswap.core.values import clipped_value_loss, value_is_clipped
-from rewardswap.models.batching import Batch
+from rewardswap.models.batching import Batch, TokenScores
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import TokenScores
 from rewardswap.seams import AdvantageEstimator, TokenRatios
 from rewardswap.types import Group
 

@@ -11,9 +11,9 @@ from rewardswap.envs.webshop.files import NOUNS, Size, find_set, read_records
 from rewardswap.envs.webshop.nouns import MODEL, load_tagger, tag_nouns, write_nouns
 from rewardswap.envs.webshop.reading import read_products
 from rewardswap.envs.webshop.synthetic import write_catalogue
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
-from rewardswap.options import HELP, UsageError, parse
+from rewardswap.options import UsageError, parse
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from rich.console import Console
 from rewardswap.configuration import Run
 from rewardswap.described import indented, shown
 from rewardswap.env_config import environment_name
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.methods import method_name
 from rewardswap.methods.cards import card, listing, page
 from rewardswap.names import named, unknown
-from rewardswap.options import HELP, UsageError, checked
+from rewardswap.options import UsageError, checked
 from rewardswap.recipes import RECIPES
 from rewardswap.settings import IDLE_SECTIONS, named_method
 

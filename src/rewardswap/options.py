@@ -13,13 +13,10 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import dotted, unknown
 
 Settings = TypeVar("Settings")
-
-HELP = ("-h", "--help")
-"""Words that ask for help."""
 
 LONGEST_LINE = 1000
 """Most characters of an error that are shown."""
@@ -82,7 +79,7 @@ def parse(
     help prints that of the command and ends with exit code 0.
     """
     if any(word in HELP for word in words):
-        show_help(program, kind if default is None else default)
+        show_help(program, kind if default is None else default, words=words)
         raise SystemExit(0)
     start: dict[str, Any] = {} if default is None else {"default": default}
     options = option_types(kind if default is None else default)

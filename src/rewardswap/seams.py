@@ -11,9 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from rewardswap.models.batching import Batch
+from rewardswap.models.batching import Batch, TokenScores
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import TokenScores
 from rewardswap.types import Group
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from rewardswap.configuration import Run
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
 from rewardswap.options import (
-    HELP,
     Choice,
     UsageError,
     checked,
@@ -29,7 +28,7 @@ from rewardswap.settings import read_run
 def train(words: list[str], console: Console) -> None:
     """Train from a recipe or a config.toml, with any setting changed."""
     if not words or words[0] in HELP:
-        show_help("rewardswap train", Run(recipe="name"), DryRunSettings())
+        show_help("rewardswap train", Run(recipe="name"), DryRunSettings(), words=words)
         return
     if words[0] == "--resume":
         _train(_run_to_resume(words[1:]), console, resume=True)
@@ -47,7 +46,7 @@ def train(words: list[str], console: Console) -> None:
 def plan(words: list[str], console: Console) -> None:
     """Say what a run needs in memory, tokens and FLOPs, before anything is loaded."""
     if not words or words[0] in HELP:
-        show_help("rewardswap plan", PlanSettings(), Run(recipe="name"))
+        show_help("rewardswap plan", PlanSettings(), Run(recipe="name"), words=words)
         return
     mine, rest = split_words(PlanSettings, words)
     settings = parse(PlanSettings, PlanSettings(), mine, "rewardswap plan")
@@ -60,7 +59,7 @@ def plan(words: list[str], console: Console) -> None:
 def demo(words: list[str], console: Console) -> None:
     """Train the small agent that ships with the package by RSPO in generated rooms."""
     if any(word in HELP for word in words):
-        show_help("rewardswap demo", RECIPES["demo"](), DryRunSettings())
+        show_help("rewardswap demo", RECIPES["demo"](), DryRunSettings(), words=words)
         return
     train(["demo", *words], console)
 

@@ -15,8 +15,9 @@ from rewardswap.doctor import content, machine, packages
 from rewardswap.doctor.check import Check
 from rewardswap.doctor.command import Examination, examine
 from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.models.batching import TokenScores
 from rewardswap.models.loading import model_folder
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--env.generated-games=1"]

@@ -18,8 +18,7 @@ from made import small_policy
 from rewardswap.algorithm import Algorithm
 from rewardswap.methods import METHODS
 from rewardswap.methods.base import Method
-from rewardswap.models.batching import Batch, collate, uncollate
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.batching import Batch, TokenScores, collate, uncollate
 from rewardswap.seams import TokenRatios
 from rewardswap.types import Group, Trajectory
 

@@ -16,8 +16,7 @@ from rewardswap.methods.verl_agent_compat import (
     MicrobatchValueRegression,
     VerlAgentCompat,
 )
-from rewardswap.models.batching import Batch, collate
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.rewards.checked import label
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.types import Group, Trajectory

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from made import VOCABULARY
 from rewardswap.methods.base import Method
-from rewardswap.models.batching import Batch, collate
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.task_stream import derived_seed
 from rewardswap.types import Group, Task, Trajectory, Turn
 

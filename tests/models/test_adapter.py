@@ -16,10 +16,10 @@ from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models import adapter
 from rewardswap.models.adapter import add_adapter, has_adapter, merged_state
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy, Reference, TokenScores
+from rewardswap.models.policy import Policy, Reference
 from rewardswap.models.precision import round_weights
 from training import parameters, run_rspo, same_snapshot, trainer_of
 

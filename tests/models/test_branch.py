@@ -13,10 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from made import made_group, small_llama, small_policy
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.host import host_copy
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 from training import WholeLearner, same_snapshot
 
 

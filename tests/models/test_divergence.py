@@ -10,9 +10,9 @@ from torch import Tensor
 
 from made import VOCABULARY, made_group, made_trajectory, small_llama, small_policy
 from rewardswap.choices import ReferenceDivergence
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 from training import parameters
 
 CONTEXT = np.array([5, 9, 12])

@@ -8,10 +8,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from made import made_group, small_policy
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.head import chosen_scores
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import TokenScores
 
 WORDS, SIZE, TOKENS = 50, 8, 23
 WIDTH = 16

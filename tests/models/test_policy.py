@@ -7,9 +7,9 @@ import torch
 import transformers
 
 from made import VOCABULARY, made_group, small_policy
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 
 SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,

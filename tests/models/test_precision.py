@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from made import MadePlay, made_group, small_llama, small_policy
 from rewardswap.loops.settings import Batch as Sizes
 from rewardswap.loops.settings import RewardSwap
-from rewardswap.models.batching import Batch, collate, uncollate
+from rewardswap.models.batching import Batch, TokenScores, collate, uncollate
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 from rewardswap.models.precision import MasterWeights, round_weights
 from rewardswap.types import Group, Trajectory
 from training import parameters, run_rspo, same_snapshot, trainer_of

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from made import made_group, small_llama
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.critic import Critic, ValueModel
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 from training import parameters
 
 

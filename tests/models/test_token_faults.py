@@ -14,10 +14,10 @@ import torch
 
 from chatting import TEMPLATE, Doors, small_tokenizer
 from made import small_llama, small_policy
-from rewardswap.models.batching import Batch, collate
+from rewardswap.models.batching import Batch, TokenScores, collate
 from rewardswap.models.learner import Metrics
 from rewardswap.models.packing import Layout
-from rewardswap.models.policy import Policy, TokenScores
+from rewardswap.models.policy import Policy
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.episodes import EpisodeRequest, play

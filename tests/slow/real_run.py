@@ -23,8 +23,7 @@ from rewardswap.loops.settings import Batch as Sizes
 from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.adapter import add_adapter
-from rewardswap.models.batching import Batch
-from rewardswap.models.policy import TokenScores
+from rewardswap.models.batching import Batch, TokenScores
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.stage import Stage, make_stage

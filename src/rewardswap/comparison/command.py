@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.console import Console
 
 from rewardswap.comparison.arms import MIXABLE
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
-from rewardswap.options import HELP, UsageError, checked, leading, parse
+from rewardswap.options import UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ReportSettings:
 def report(words: list[str], console: Console) -> None:
     """Compare runs: tables and plots; or write one run's report anew."""
     if not words or words[0] in HELP:
-        show_help("rewardswap report", ReportSettings())
+        show_help("rewardswap report", ReportSettings(), words=words)
         return
     first, rest = leading(words)
     paths = [Path(word) for word in first]

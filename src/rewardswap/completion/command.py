@@ -2,9 +2,9 @@
 
 from rich.console import Console
 
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
-from rewardswap.options import HELP, UsageError
+from rewardswap.options import UsageError
 
 SHELLS = ("bash", "zsh")
 

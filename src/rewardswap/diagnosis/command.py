@@ -9,8 +9,8 @@ from rich.console import Console
 from rewardswap.diagnosis.advice import fitting, settings_of
 from rewardswap.diagnosis.diagnose import diagnose, observe
 from rewardswap.diagnosis.screen import lines
-from rewardswap.help.showing import show_help
-from rewardswap.options import HELP, UsageError, checked, leading, parse
+from rewardswap.help.showing import HELP, show_help
+from rewardswap.options import UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class DiagnoseSettings:
 def diagnose_run(words: list[str], console: Console) -> None:
     """Say why a run does not learn: known causes, evidence, what to try."""
     if not words or words[0] in HELP:
-        show_help("rewardswap diagnose", DiagnoseSettings())
+        show_help("rewardswap diagnose", DiagnoseSettings(), words=words)
         return
     first, rest = leading(words)
     if rest == ["--json"]:

@@ -20,10 +20,10 @@ from rewardswap.experiments.registry import named_experiment
 from rewardswap.experiments.runner import Runner
 from rewardswap.experiments.schedule import expected_seconds
 from rewardswap.experiments.store import MIXABLE, Results, present_code, repair
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.lock import locked
 from rewardswap.names import unknown
-from rewardswap.options import HELP, checked, parse
+from rewardswap.options import checked, parse
 from rewardswap.plan.settings import split_words
 from rewardswap.shown import visible_text
 
@@ -66,7 +66,7 @@ class ExperimentSettings:
 def experiment(words: list[str], console: Console) -> None:
     """Run an experiment's arms over seeds as processes; goes on where it was stopped."""
     if not words or words[0] in HELP:
-        show_help("rewardswap experiment", ExperimentSettings())
+        show_help("rewardswap experiment", ExperimentSettings(), words=words)
         return
     mine, others = split_words(ExperimentSettings, words[1:])
     program = f"rewardswap experiment {words[0]}"

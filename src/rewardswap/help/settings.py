@@ -11,7 +11,7 @@ from rewardswap.described import field_texts, indented, shown
 
 LEGEND = (
     "settings: N is a whole number, X a number; [..] is the default; `none`, `true` and `false` "
-    "are written as they are"
+    "are written as they are; `--help WORD` shows those alone that speak of WORD"
 )
 PLAIN = {bool: "true | false", int: "N", float: "X", Path: "PATH"}
 
@@ -41,6 +41,12 @@ class Section:
     title: str
     """What they are about; empty for a command's own ones."""
     lines: tuple[Line, ...]
+
+    def about(self, word: str) -> "Section":
+        """The section with those settings alone that have a word in them, in any case."""
+        word = word.lower().replace("_", "-")
+        kept = [line for line in self.lines if word in str(line).lower().replace("_", "-")]
+        return Section(self.title, tuple(kept))
 
 
 def sections(settings: Any, prefix: str = "", title: str = "") -> Iterator[Section]:
@@ -82,9 +88,10 @@ def _about(value: Any) -> str:
     return " ".join(cleandoc(value.__doc__ or "").split("\n\n")[0].partition("Raises")[0].split())
 
 
-def settings_text(*settings: Any) -> str:
-    """All settings of values or classes as text; empty where there are none."""
-    found = [section for each in settings for section in sections(each)]
+def settings_text(*settings: Any, about: str = "") -> str:
+    """The settings of values or classes that speak of `about` as text; empty where none does."""
+    everything = [section for each in settings for section in sections(each)]
+    found = [part for section in everything if (part := section.about(about)).lines]
     if not found:
         return ""
     parts = [indented(LEGEND, 2, first=0)]

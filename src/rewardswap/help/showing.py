@@ -3,7 +3,8 @@
 import pydoc
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from rewardswap.described import indented
@@ -11,19 +12,32 @@ from rewardswap.help.settings import settings_text
 from rewardswap.help.shape import Help
 from rewardswap.help.texts import GROUPS, HELPS
 
+HELP = ("-h", "--help")
+"""Words that ask for help."""
 HEAD = "usage: rewardswap COMMAND ...   (rewardswap COMMAND --help: what it takes)"
 TAIL = """\
 rewardswap --version"""
 
 
-def show_help(program: str, *settings: Any) -> None:
+def show_help(program: str, *settings: Any, words: Sequence[str] = ()) -> None:
     """Print the help of the command that `program` begins with, and the settings given.
 
-    On a terminal that it does not fit on it is paged, so that its beginning is seen first.
+    A word behind `--help` in `words` leaves only the settings that speak of it. On a terminal that
+    the text does not fit on it is paged, so that its beginning is seen first.
     """
+    about = _behind_help(words)
+    rest = settings_text(*settings, about=about)
+    if about:
+        _page(f"{rest or f'no setting speaks of {about!r}'}\n")
+        return
     text = help_of(program).screen()
-    rest = settings_text(*settings)
     _page(f"{text}\n\n{rest}\n" if rest else f"{text}\n")
+
+
+def _behind_help(words: Sequence[str]) -> str:
+    """The word behind the first that asks for help, if it is no key."""
+    behind = [after for word, after in pairwise(words) if word in HELP]
+    return behind[0] if behind and not behind[0].startswith("-") else ""
 
 
 def help_of(program: str) -> Help:

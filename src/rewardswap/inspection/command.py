@@ -6,10 +6,10 @@ from pathlib import Path
 from rich.console import Console
 
 from rewardswap.adapters.named import maker_of, world_of
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.inspection.check import check_environment
 from rewardswap.inspection.walks import heard
-from rewardswap.options import HELP, UsageError, checked, leading, parse
+from rewardswap.options import UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CheckSettings:
 def check(words: list[str], console: Console) -> None:
     """Say what is wrong with an environment of your own."""
     if not words or words[0] in HELP:
-        show_help("rewardswap check", CheckSettings())
+        show_help("rewardswap check", CheckSettings(), words=words)
         return
     first, rest = leading(words)
     settings = parse(CheckSettings, CheckSettings(), rest, "rewardswap check")

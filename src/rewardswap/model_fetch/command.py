@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.model_fetch.sources import SOURCES
 from rewardswap.names import unknown
-from rewardswap.options import HELP, UsageError, checked, parse
+from rewardswap.options import UsageError, checked, parse
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _fetch(words: list[str], console: Console) -> None:
 
     name, *rest = words or [""]
     if name in HELP:
-        show_help("rewardswap model fetch", Fetch())
+        show_help("rewardswap model fetch", Fetch(), words=words)
         return
     if name.startswith("-") or not name:
         raise UsageError(f"rewardswap model fetch needs the name of a model: {', '.join(SOURCES)}")

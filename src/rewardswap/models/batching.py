@@ -137,6 +137,16 @@ class Batch:
         )
 
 
+@dataclass(frozen=True)
+class TokenScores:
+    """What the policy says of every action token; 0 elsewhere."""
+
+    logprob: Float[Tensor, "B T"]
+    """log pi_theta of the token at the sampling temperature, float32, with gradient in training."""
+    entropy: Float[Tensor, "B T"]
+    """Entropy of the distribution that the token was drawn from, in nats."""
+
+
 def collate(groups: Sequence[Group]) -> Batch:
     """All selected trajectories of `groups` as rows, with the groups' columns at action tokens.
 

@@ -1,34 +1,21 @@
 """A causal language model as a policy: score tokens, take optimizer steps, branch and restore."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from rewardswap.models.adapter import adapter_off
-from rewardswap.models.batching import Batch
+from rewardswap.models.batching import Batch, TokenScores
 from rewardswap.models.head import HEAD_LOGITS, chosen_scores, prove_head
 from rewardswap.models.learner import Learner, Metrics
 from rewardswap.models.loading import read_weights
 from rewardswap.models.packing import Layout
 from rewardswap.models.pretrained import save_model
 from rewardswap.ranks import ALONE, Ranks
-
-
-@dataclass(frozen=True)
-class TokenScores:
-    """What the policy says of every action token; 0 elsewhere."""
-
-    logprob: Float[Tensor, "B T"]
-    """log pi_theta of the token at the sampling temperature, float32, with gradient in training."""
-    entropy: Float[Tensor, "B T"]
-    """Entropy of the distribution that the token was drawn from, in nats."""
-
 
 Loss = Callable[[TokenScores, Batch], tuple[Tensor, Metrics]]
 """Sum over the batch of weighted per-token losses, and sums of metrics over the same tokens."""

@@ -6,11 +6,13 @@ from functools import partial
 
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 
 def recomputable_layers(model: nn.Module) -> list[nn.Module]:
     """The layers that can run again; raises ValueError if the model marks none as such."""
+    # here, since settings import this module, and a mistyped key should not wait five seconds more
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
     layers: list[nn.Module] = [
         module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
     ]

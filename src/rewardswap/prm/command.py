@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from rewardswap.help.showing import show_help
+from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
-from rewardswap.options import HELP, UsageError
+from rewardswap.options import UsageError
 
 
 def prm(words: list[str], console: Console) -> None:

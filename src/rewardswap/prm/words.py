@@ -5,7 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.options import HELP, UsageError, leading
+from rewardswap.help.showing import HELP
+from rewardswap.options import UsageError, leading
 from rewardswap.rewards.cache import FeatureCache
 
 

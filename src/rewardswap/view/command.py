@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rewardswap.help.showing import show_help
-from rewardswap.options import HELP, UsageError, checked, leading, parse
+from rewardswap.help.showing import HELP, show_help
+from rewardswap.options import UsageError, checked, leading, parse
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ViewSettings:
 def view(words: list[str], console: Console) -> None:
     """Show a run in the browser while it goes on."""
     if not words or words[0] in HELP:
-        show_help("rewardswap view", ViewSettings())
+        show_help("rewardswap view", ViewSettings(), words=words)
         return
     first, rest = leading(words)
     settings = parse(ViewSettings, ViewSettings(), rest, "rewardswap view")
