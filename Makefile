@@ -23,7 +23,7 @@ demo: install
 	$(BIN)/rewardswap demo
 
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses 2 --ignore tests/learns
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses 2 --dist worksteal --ignore tests/learns
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/learns --numprocesses 2 $(UNCHECKED)
 
 # KILLS kills of each of four runs at drawn moments: about a quarter of an hour for 20.

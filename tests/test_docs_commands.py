@@ -152,6 +152,8 @@ def made_real(command: str) -> list[str]:
     if words[0] == "eval":
         words += ["--env.evaluation-tasks", "2"] if "--env" in words else SMALL
         words += SHOP if words[-3] == "webshop" else []
+    if words[:2] in (["train", "demo"], ["train", "demo-grpo"], ["plan", "demo"]):
+        words += [] if "--env" in words else SMALL
     if words[:2] == ["prm", "collect"]:
         words += ["--trajectories", "24", *SMALL]
     if words[:2] == ["prm", "train"]:

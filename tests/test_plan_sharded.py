@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.plan.command import make_plan
 from rewardswap.plan.settings import PlanSettings
 from rewardswap.recipes import demo
 
+WORLD = Alfworld(generated_games=40, evaluation_tasks=2)
+RUN = replace(demo(), env=WORLD)
+SHARDED = replace(RUN, policy=replace(RUN.policy, sharded=True))
+
 
 def test_parts_of_the_weights_by_hand() -> None:
     """957,824 weights in float32 on 4 devices: 957,824 bytes of weights and of gradients each."""
-    run = replace(demo(), policy=replace(demo().policy, sharded=True))
-    sizing = make_plan(run, PlanSettings(devices=4)).sizing
+    sizing = make_plan(SHARDED, PlanSettings(devices=4)).sizing
     update = sizing.memory().phases["update"]
     assert update["weights"] == update["gradients"] == 957_824
     assert update["sampler's copy"] == 4 * 957_824
@@ -27,11 +31,10 @@ def test_parts_of_the_weights_by_hand() -> None:
 
 @pytest.mark.parametrize("devices", [1, 4])
 def test_without_sharding_every_device_has_all(devices: int) -> None:
-    whole = make_plan(demo(), PlanSettings(devices=devices)).memory.phases["update"]
+    whole = make_plan(RUN, PlanSettings(devices=devices)).memory.phases["update"]
     assert whole["weights"] == 4 * 957_824
     assert not {"sampler's copy", "weights that are together"} & set(whole)
 
 
 def test_one_device_has_nothing_to_divide() -> None:
-    run = replace(demo(), policy=replace(demo().policy, sharded=True))
-    assert make_plan(run, PlanSettings()).memory == make_plan(demo(), PlanSettings()).memory
+    assert make_plan(SHARDED, PlanSettings()).memory == make_plan(RUN, PlanSettings()).memory

@@ -44,12 +44,20 @@ RUN = replace(
 )
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_run(RUN, folder / "run.toml")
+    train(folder / "whole")
+    return folder / "whole"
+
+
 @pytest.fixture
-def whole(tmp_path: Path) -> dict[str, Any]:
-    """What the run leaves when nothing stops it."""
+def whole(finished: Path, tmp_path: Path) -> dict[str, Any]:
+    """What a run leaves that nothing stops, with its settings in `run.toml` of the folder."""
     write_run(RUN, tmp_path / "run.toml")
-    main(["train", str(tmp_path / "run.toml"), "--output", str(tmp_path / "whole")])
-    return record(tmp_path / "whole")
+    return record(finished)
 
 
 def train(folder: Path) -> None:
@@ -119,7 +127,7 @@ def test_a_second_ctrl_c_stops_at_once(
 
 def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
-    write_run(replace(RUN, loop="on_policy", budget=60), tmp_path / "run.toml")
+    write_run(replace(RUN, loop="on_policy", budget=10), tmp_path / "run.toml")
     train(tmp_path / "whole")
     words = [sys.executable, "-m", "rewardswap", "train", str(tmp_path / "run.toml")]
     process = subprocess.Popen(
@@ -230,13 +238,13 @@ def test_what_raises_when_the_agent_is_back_is_not_kept_as_the_explorer(
 
 
 def test_a_run_that_has_ended_or_is_none_is_refused(
-    whole: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = refused(capsys, "train", "--resume", str(tmp_path / "whole"))
+    said = refused(capsys, "train", "--resume", str(finished))
     assert "has ended: there is nothing to go on with" in said
     assert "is no run folder" in refused(capsys, "train", "--resume", str(tmp_path))
     assert "needs one run folder and nothing else" in refused(capsys, "train", "--resume")
-    said = refused(capsys, "train", "--resume", str(tmp_path / "whole"), "--budget", "9")
+    said = refused(capsys, "train", "--resume", str(finished), "--budget", "9")
     assert "a run goes on with its own settings" in said
 
 
