@@ -3,11 +3,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TRL_VENV ?= .venv-trl
 VLLM_VENV ?= .venv-vllm
+VERL_VENV ?= .venv-verl
 
 # Whole training runs, five times faster without the run-time check of every tensor's shape.
 UNCHECKED := --override-ini addopts=
 
-.PHONY: install demo test test-kills test-slow test-vllm lint types check docs bench bench-webshop-search \
+.PHONY: install demo test test-kills test-slow test-vllm test-verl lint types check docs bench bench-webshop-search \
 	bench-rollouts trl site release clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
@@ -49,6 +50,16 @@ $(VLLM_VENV)/.installed: pyproject.toml constraints.txt
 test-vllm: $(VLLM_VENV)/.installed
 	OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind $(VLLM_VENV)/bin/python -m pytest \
 		--override-ini filterwarnings= tests/contracts/test_engines.py tests/with_vllm
+
+# verl needs an older transformers. It is not imported by anything else.
+$(VERL_VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(VERL_VENV)/bin/python || $(PYTHON) -m venv $(VERL_VENV)
+	$(VERL_VENV)/bin/python -m pip install --quiet torch==2.13.0
+	$(VERL_VENV)/bin/python -m pip install --quiet --editable '.[verl]' pytest beartype hypothesis
+	touch $@
+
+test-verl: $(VERL_VENV)/.installed
+	OMP_NUM_THREADS=1 $(VERL_VENV)/bin/python -m pytest --override-ini filterwarnings= tests/with_verl
 
 lint: install
 	$(BIN)/ruff check .
@@ -101,4 +112,4 @@ bench-rollouts: install trl
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/rollouts.py --trl-python $(TRL_VENV)/bin/python
 
 clean:
-	rm -rf $(VENV) $(TRL_VENV) $(VLLM_VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(TRL_VENV) $(VLLM_VENV) $(VERL_VENV) build dist src/*.egg-info

@@ -104,7 +104,7 @@ class Algorithm:
 
     def loss(self, scores: TokenScores, batch: Batch) -> tuple[Tensor, Metrics]:
         """Sum of the weighted losses of all terms, and the same weighted sums as metrics."""
-        tokens, capped = self._ratios(scores, batch)
+        tokens, capped = self.ratios(scores, batch)
         weights = batch.weights["policy"]
         value = weighted_sum(self.surrogate(tokens), weights)
         metrics = {
@@ -121,7 +121,7 @@ class Algorithm:
             metrics[term.name] = float(part.detach())
         return value, metrics
 
-    def _ratios(self, scores: TokenScores, batch: Batch) -> tuple[TokenRatios, dict[str, Tensor]]:
+    def ratios(self, scores: TokenScores, batch: Batch) -> tuple[TokenRatios, dict[str, Tensor]]:
         """All that a surrogate reads, and which tokens' importance was capped."""
         mask = batch.action_mask
         old, behavior = batch.column("old_logprob"), batch.column("behavior_logprob")

@@ -29,6 +29,9 @@ class Method(ABC):
     signed_returns: ClassVar[bool] = True
     """Whether returns below 0 make sense; else what could make some is refused."""
 
+    rewards_suffice: ClassVar[bool] = True
+    """Whether its advantages follow from the rewards of turns alone: no states, texts or marks."""
+
     ratio: Literal["token", "turn", "trajectory"] = "token"
     """What the importance ratio is taken of: single tokens (PPO), the geometric mean of a turn
     (ours) or of a trajectory (GSPO)."""

@@ -14,6 +14,7 @@ Deviations: the first reward is the one in force (outcome, or dense while explor
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -75,6 +76,8 @@ class DecoupledNormalisation:
 @dataclass(frozen=True)
 class GDPO(Method):
     """GDPO, arXiv:2601.05242."""
+
+    rewards_suffice: ClassVar[bool] = False
 
     rewards: tuple[str, ...] = ("in_force", "valid_actions")
     """Names of the rewards; the first must be in_force."""

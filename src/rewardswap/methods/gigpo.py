@@ -15,7 +15,7 @@ Deviations: episode statistics count every trajectory once (verl-agent counts ro
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -71,6 +71,8 @@ class GroupInGroup:
 @dataclass(frozen=True)
 class GiGPO(Method):
     """GiGPO, arXiv:2505.10978."""
+
+    rewards_suffice: ClassVar[bool] = False
 
     step_weight: float = 1.0
     """w of the step advantage (paper: 1)."""

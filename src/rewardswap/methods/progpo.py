@@ -13,6 +13,7 @@ Deviations: only groups whose returns in force are all equal fall back, so that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -49,6 +50,8 @@ class ProgressFallback:
 @dataclass(frozen=True)
 class ProGPO(Method):
     """ProGPO, arXiv:2607.22724."""
+
+    rewards_suffice: ClassVar[bool] = False
 
     strength: float = 0.3
     """Largest weight of the fallback (third party: .3)."""

@@ -96,6 +96,8 @@ def differing(group: Group) -> bool:
 class VerlAgentCompat(Method):
     """verl-agent's GRPO, GiGPO, RLOO, REINFORCE++ and PPO."""
 
+    rewards_suffice: ClassVar[bool] = False
+
     idle: ClassVar[frozenset[str]] = frozenset({"average", "average_tokens", "kl_placement"})
 
     base: Base = "grpo"

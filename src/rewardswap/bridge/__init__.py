@@ -1,0 +1,1 @@
+"""Our methods inside other trainers."""
