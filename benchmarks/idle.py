@@ -197,18 +197,22 @@ def lock_step(machine: Machine, waves: Sequence[Sequence[Episode]], devices: int
     seconds = busy = decoded = 0.0
     for wave in waves:
         for turn in range(max(map(len, wave))):
-            live = [(i % devices, *e[turn]) for i, e in enumerate(wave) if turn < len(e)]
-            slowest = 0.0
-            for device in range(devices):
-                tokens = sorted(length for place, length, _ in live if place == device)
+            parts: list[list[float]] = [[] for _ in range(devices)]
+            slowest = slowest_step = 0.0
+            for number, episode in enumerate(wave):
+                if turn < len(episode):
+                    length, step = episode[turn]
+                    parts[number % devices].append(length)
+                    slowest_step = max(slowest_step, step)
+            for tokens in parts:
                 needed = before = 0.0
-                for done, length in enumerate(tokens):
+                for done, length in enumerate(sorted(tokens)):
                     left = len(tokens) - done
                     part = (length - before) * (machine.decode + machine.decode_each * left)
                     needed, before, decoded = needed + part, length, decoded + left * part
                 busy += needed
                 slowest = max(slowest, needed)
-            seconds += slowest + max(step for *_, step in live)
+            seconds += slowest + slowest_step
     return Measured(seconds, busy / (devices * seconds), decoded / (seconds * len(waves[0])))
 
 

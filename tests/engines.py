@@ -88,7 +88,7 @@ def server() -> Iterator[Callable[[], RolloutEngine]]:
 
         def make() -> RolloutEngine:
             served = closing.enter_context(CompletionServer(small_llama()))
-            engine = ServerEngine(ENDS, url=served.url)
+            engine = ServerEngine(ENDS, urls=[served.url])
             closing.callback(engine.close)
             return engine
 

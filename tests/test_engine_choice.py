@@ -45,6 +45,7 @@ def test_a_setting_of_another_engine_is_refused(name: str) -> None:
         "memory_share": 0.5,
         "sleeps": True,
         "url": "http://127.0.0.1:1",
+        "more_urls": ("http://127.0.0.1:2",),
         "server_model": "m",
         "exchange": Path("x"),
     }

@@ -47,7 +47,8 @@ def _server(config: RolloutConfig, ends: Sequence[int]) -> RolloutEngine:
         raise ValueError(
             f"rollout.engine server needs {error.name}; pip install 'rewardswap[server]'"
         ) from error
-    return ServerEngine(ends, url=config.url, model=config.server_model, exchange=config.exchange)
+    urls = (config.url, *config.more_urls)
+    return ServerEngine(ends, urls=urls, model=config.server_model, exchange=config.exchange)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def served() -> Iterator[CompletionServer]:
 
 @pytest.fixture
 def engine(served: CompletionServer) -> Iterator[ServerEngine]:
-    engine = ServerEngine(ENDS, url=served.url + "/", timeout=20.0)
+    engine = ServerEngine(ENDS, urls=[served.url + "/"], timeout=20.0)
     yield engine
     engine.close()
 
@@ -46,7 +46,7 @@ def asking(session: str, *context: int, extends: bool = False) -> Request:
 
 def refused(served: CompletionServer, match: str, **settings: Any) -> None:
     with pytest.raises(ValueError, match=match):
-        ServerEngine(ENDS, **{"url": served.url, "retries": 0, **settings})
+        ServerEngine(ENDS, **{"urls": [served.url], "retries": 0, **settings})
 
 
 def test_what_is_sent_and_read_are_token_ids(
@@ -138,7 +138,7 @@ def test_what_ends_together_comes_in_the_order_of_asking(
     names = ["dddd", "a", "ccc", "bb"]
     engine.submit([asking(name) for name in names], SAMPLING)
     for future in list(engine._asked.values()):
-        future.result()
+        future.answer.result()
     assert [completion.session for completion in engine.wait()] == names
 
 
@@ -200,7 +200,7 @@ def test_the_model_is_the_only_one_or_named(served: CompletionServer) -> None:
     served.models = [{"id": "one", "max_model_len": 99}, {"id": "two", "max_model_len": 256}]
     refused(served, r"has the models \['one', 'two'\], not None; give the name of one")
     refused(served, "not 'three'", model="three")
-    named = ServerEngine(ENDS, url=served.url, model="one")
+    named = ServerEngine(ENDS, urls=[served.url], model="one")
     assert named.context_limit == 99
     named.close()
     served.models = [{"id": "one"}]
@@ -211,7 +211,7 @@ def test_the_key_is_sent_and_never_told_even_where_the_server_echoes_it(
     served: CompletionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(connection.KEY, SECRET)
-    engine = ServerEngine(ENDS, url=served.url)
+    engine = ServerEngine(ENDS, urls=[served.url])
     assert {key for _, _, key in served.requests} == {f"Bearer {SECRET}"}
     served.troubles = [401]
     with pytest.raises(ValueError, match=rf"\*\*\*.*set {connection.KEY} to its key") as told:
@@ -236,7 +236,7 @@ def test_urls_and_keys_that_are_refused(
 ) -> None:
     monkeypatch.setenv(connection.KEY, key)
     with pytest.raises(ValueError, match=match) as told:
-        ServerEngine(ENDS, url=url, retries=0)
+        ServerEngine(ENDS, urls=[url], retries=0)
     assert not key or key not in str(told.value)
 
 
@@ -244,7 +244,7 @@ def test_proxies_of_the_environment_are_not_used(
     served: CompletionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    ServerEngine(ENDS, url=served.url, retries=0).close()
+    ServerEngine(ENDS, urls=[served.url], retries=0).close()
 
 
 def other(folder: Path) -> Any:
@@ -270,7 +270,7 @@ def test_new_weights_are_those_of_a_server_on_them(
     engine.update_weights(given(tmp_path))
     (after,) = complete(engine, [asking("a")], SAMPLING)
     with CompletionServer(small_llama(7)) as fresh:
-        new = ServerEngine(ENDS, url=fresh.url)
+        new = ServerEngine(ENDS, urls=[fresh.url])
         (expected,) = complete(new, [asking("a")], SAMPLING)
         new.close()
     assert after.logprobs.tobytes() == expected.logprobs.tobytes()

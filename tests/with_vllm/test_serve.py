@@ -59,7 +59,7 @@ def asking(name: str, turn: int) -> Request:
 
 def test_it_samples_as_the_contract_says_and_takes_new_weights(served: str, tmp_path: Path) -> None:
     wide_llama(7).save_pretrained(tmp_path)
-    engine = ServerEngine(ENDS, url=served)
+    engine = ServerEngine(ENDS, urls=[served])
     assert engine.context_limit == 256
     said = {}
     for weights, model in ((None, wide_llama()), (tmp_path, wide_llama(7))):
@@ -91,7 +91,7 @@ def test_a_server_with_logprobs_before_the_temperature_is_refused(wide_folder: P
     process, url = serve(wide_folder)
     try:
         with pytest.raises(ValueError, match="start it with --logprobs-mode processed_logprobs"):
-            ServerEngine(ENDS, url=url)
+            ServerEngine(ENDS, urls=[url])
     finally:
         process.terminate()
         process.wait(60)

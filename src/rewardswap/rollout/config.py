@@ -18,6 +18,7 @@ OWNERS: dict[str, EngineName] = {
     "memory_share": "vllm",
     "sleeps": "vllm",
     "url": "server",
+    "more_urls": "server",
     "server_model": "server",
     "exchange": "server",
 }
@@ -66,6 +67,9 @@ class RolloutConfig:
     """vllm: whether it gives the GPU's memory back while the policy learns."""
     url: str = LOCAL
     """server: its address; another machine's only if it is named here."""
+    more_urls: tuple[str, ...] = ()
+    """server: addresses of further ones that serve the same; each plays a part of the episodes,
+    and one that is lost leaves its part to the others until it takes new weights."""
     server_model: str | None = None
     """server: the name of the model there; none: the only one that it has."""
     exchange: Path | None = None

@@ -13,6 +13,8 @@ import httpx2
 KEY = "REWARDSWAP_SERVER_KEY"
 """Environment variable of the server's key; it is never part of a message."""
 
+AT_ONCE = 5.0
+"""Seconds in which a server answers that is there, where nobody waits for longer (ours)."""
 PAUSE = 0.5
 """Seconds before the first retry; twice as many before each further one (ours)."""
 
@@ -21,6 +23,17 @@ class ServerRefusalError(ValueError):
     """The server answered, with an error that asking again will not change."""
 
     def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class NoAnswerError(ValueError):
+    """The server did not answer, in as many attempts as it had.
+
+    `status` is that of its last answer, none where it was silent.
+    """
+
+    def __init__(self, message: str, status: int | None) -> None:
         super().__init__(message)
         self.status = status
 
@@ -51,13 +64,16 @@ class Connection:
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """The server's answer; raises ValueError where there is none."""
-        return self.begin(method, path, body).result()
+    def ask(self, method: str, path: str, body: object = None, *, patient: bool = True) -> Any:
+        """The server's answer; raises NoAnswerError where there is none, ServerRefusalError.
+
+        Not `patient`, one attempt of a few seconds is made.
+        """
+        return self._run(self._ask(method, path, body, patient=patient)).result()
 
     def begin(self, method: str, path: str, body: object = None) -> "Future[Any]":
         """The same, in the background; cancelled, its connection is closed."""
-        return self._run(self._ask(method, path, body))
+        return self._run(self._ask(method, path, body, patient=True))
 
     def close(self) -> None:
         """Give up what is in progress, and the connections; again, it does nothing."""
@@ -77,22 +93,26 @@ class Connection:
         await asyncio.gather(*others, return_exceptions=True)
         await self._client.aclose()
 
-    async def _ask(self, method: str, path: str, body: object) -> Any:
-        for attempt in range(self._retries + 1):
+    async def _ask(self, method: str, path: str, body: object, *, patient: bool) -> Any:
+        attempts = self._retries + 1 if patient else 1
+        timeout = self._client.timeout if patient else httpx2.Timeout(AT_ONCE)
+        for attempt in range(attempts):
+            status = None
             if attempt:
                 self.retried += 1
                 await asyncio.sleep(PAUSE * 2 ** (attempt - 1))
             try:
-                answer = await self._client.request(method, path, json=body)
+                answer = await self._client.request(method, path, json=body, timeout=timeout)
             except httpx2.TransportError as error:
                 trouble = type(error).__name__
                 continue
             if answer.status_code != 429 and answer.status_code < 500:
                 return self._content(method, path, answer)
-            trouble = self._told(answer)
-        raise ValueError(
-            f"the server at {self.url} did not answer {method} {path} in {self._retries + 1} "
-            f"attempts, the last one: {trouble}; see whether it runs, and what it logs"
+            trouble, status = self._told(answer), answer.status_code
+        raise NoAnswerError(
+            f"the server at {self.url} did not answer {method} {path} in {attempts} attempts, the "
+            f"last one: {trouble}; see whether it runs, and what it logs",
+            status,
         )
 
     def _content(self, method: str, path: str, answer: httpx2.Response) -> Any:

@@ -1,7 +1,7 @@
 """The contract of an engine: token ids in, sampled token ids and their log-probs out."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -128,6 +128,15 @@ class RolloutEngine(Protocol):
 
     def close(self) -> None:
         """Give memory and connections back; the engine is not used again."""
+        ...
+
+
+@runtime_checkable
+class CountsTroubles(Protocol):
+    """An engine that counts what went wrong and was put right."""
+
+    def counted(self) -> Mapping[str, int]:
+        """How often what happened since this was asked last, by the metric that counts it."""
         ...
 
 

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rewardswap.envs.base import Observation, Step, World
-from rewardswap.rollout.engine import Completion, Request, RolloutEngine, SamplingParams, random_key
+from rewardswap.rollout.engine import (
+    Completion,
+    CountsTroubles,
+    Request,
+    RolloutEngine,
+    SamplingParams,
+    random_key,
+)
 from rewardswap.rollout.environments import ENVIRONMENT_COUNTERS, Environments, LocalEnvironments
 from rewardswap.rollout.formats import Reading
 from rewardswap.rollout.host import Broken
@@ -129,6 +136,8 @@ def play(
     ordered = [party.done[number] for number in sorted(party.done)]
     failures = [party.failed[number] for number in sorted(party.failed)]
     party.counters["failed_episodes"] = len(failures)
+    if isinstance(engine, CountsTroubles):
+        party.counters.update(engine.counted())
     counters = {name: float(n) for name, n in party.counters.items()}
     return Played(ordered, failures, counters, sampling.truncates)
 

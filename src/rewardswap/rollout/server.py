@@ -1,160 +1,190 @@
-"""Sampling by a server elsewhere: vLLM's, or one that answers as it does."""
+"""Sampling by servers elsewhere: vLLM's, or such that answer as it does."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 from safetensors.torch import save_file
 
 from rewardswap.rollout.config import LOCAL
-from rewardswap.rollout.connection import Connection, ServerRefusalError
+from rewardswap.rollout.connection import NoAnswerError
 from rewardswap.rollout.engine import Completion, Request, SamplingParams, Weights
+from rewardswap.rollout.served import ServedModel
 from rewardswap.rollout.transcripts import Transcripts, seed_of
-from rewardswap.rollout.wire import (
-    completion_request,
-    likeliest_logprob,
-    refuse_other_prompt,
-    said,
-)
+from rewardswap.rollout.wire import said
 from rewardswap.whole import naming
 
-PROBES = ([0], [1], [2])
-"""Prompts of the first requests: every vocabulary has these tokens."""
+
+@dataclass(frozen=True)
+class Asked:
+    """An action that a session waits for, and all that it takes to ask for it again."""
+
+    server: int
+    prompt: list[int]
+    sampling: SamplingParams
+    seed: int
+    answer: "Future[Any]"
 
 
 class ServerEngine:
     """Samples by POST /v1/completions: token ids and their log-probs over HTTP.
 
-    Requests run at once, `at_once` at a time; each has its own seed, so a lost one is asked again
-    and says the same. `model` is the name under which the server has it (none: its only one).
-    `timeout` in seconds. An iterable of weights goes through a folder in `exchange` (none: the
-    temporary folder), which the server must see too. Raises ValueError for a server that does not
-    answer, gives no token ids or no log-probs, or gives those before the temperature.
+    Requests run at once, `at_once` at a time and server; each has its own seed, so a lost one is
+    asked again and says the same. `model` is the name under which the servers have it (none: their
+    only one). `timeout` in seconds. An iterable of weights goes through a folder in `exchange`
+    (none: the temporary folder), which the servers must see too.
+
+    Of several servers each has a part of the sessions, by their names. One that does not answer is
+    lost: what it was asked is asked of the others, and it comes back with the next weights that it
+    loads, never with older ones. Raises ValueError for a server that does not answer at first,
+    gives no token ids or no log-probs, or gives those before the temperature, for servers whose
+    contexts differ, and when all are lost.
     """
 
     def __init__(
         self,
         end_token_ids: Sequence[int],
         *,
-        url: str = LOCAL,
+        urls: Sequence[str] = (LOCAL,),
         model: str | None = None,
         timeout: float = 600.0,
         retries: int = 3,
         at_once: int = 256,
         exchange: Path | None = None,
     ) -> None:
-        self._exchange, self._ends = exchange, tuple(end_token_ids)
-        self._connection = Connection(url, timeout=timeout, retries=retries, at_once=at_once)
+        self._exchange = exchange
+        self._servers: list[ServedModel] = []
+        self._lost: dict[int, NoAnswerError] = {}
+        self._asked: dict[str, Asked] = {}
+        self._moved = self._losses = 0
+        self._told: dict[str, int] = {}
         try:
-            self._model, limit = self._served(model)
-            self._transcripts = Transcripts(limit, end_token_ids)
-            self._probe()
+            for url in urls:
+                served = ServedModel(
+                    url, model, end_token_ids, timeout=timeout, retries=retries, at_once=at_once
+                )
+                self._servers.append(served)
+            self._transcripts = Transcripts(self._common_limit(), end_token_ids)
         except BaseException:
             self.close()
             raise
-        self._asked: dict[str, Future[Any]] = {}
 
     @property
     def context_limit(self) -> int:
-        """Most tokens of a session: the server's `max_model_len`."""
+        """Most tokens of a session: the servers' `max_model_len`."""
         return self._transcripts.sessions.context_limit
 
     @property
     def retried(self) -> int:
-        """Requests that were asked again so far."""
-        return self._connection.retried
+        """Requests that were asked again so far, of the same server."""
+        return sum(server.connection.retried for server in self._servers)
+
+    def counted(self) -> Mapping[str, int]:
+        """What went wrong since this was asked last."""
+        now = {
+            "requests_retried": self.retried,
+            "requests_moved": self._moved,
+            "servers_lost": self._losses,
+        }
+        new = {name: count - self._told.get(name, 0) for name, count in now.items()}
+        self._told = now
+        return new
 
     def submit(self, requests: Sequence[Request], sampling: SamplingParams) -> None:
         """Send requests; raises ValueError also where vLLM would draw other numbers."""
+        self._refuse_none()
         prompts = self._transcripts.ask(requests, sampling)
         for request, prompt in zip(requests, prompts, strict=True):
-            seed = seed_of(request.random_key)
-            body = completion_request(self._model, prompt, sampling, self._ends, seed=seed)
-            self._asked[request.session] = self._connection.begin("POST", "/v1/completions", body)
+            self._ask(request.session, prompt, sampling, seed_of(request.random_key))
 
     def wait(self) -> list[Completion]:
-        """What the server has answered, in the order of asking."""
-        wait(self._asked.values(), return_when=FIRST_COMPLETED)
-        ended = [session for session, asked in self._asked.items() if asked.done()]
-        answers = [said(self._asked.pop(session).result()) for session in ended]
+        """What the servers have answered, in the order of asking."""
+        answers: dict[str, Any] = {}
+        while self._asked and not answers:
+            wait([asked.answer for asked in self._asked.values()], return_when=FIRST_COMPLETED)
+            for session, asked in list(self._asked.items()):
+                if not asked.answer.done() or self._asked[session] is not asked:
+                    continue  # not yet, or moved to another server in this very loop
+                try:
+                    answers[session] = asked.answer.result()
+                except NoAnswerError as error:
+                    self._lose(asked.server, error)
+                    continue
+                del self._asked[session]
         return [
-            self._transcripts.answer(session, ids, logprobs)
-            for session, (ids, logprobs) in zip(ended, answers, strict=True)
+            self._transcripts.answer(session, *said(answer)) for session, answer in answers.items()
         ]
 
     def release(self, sessions: Iterable[str]) -> None:
         """Forget sessions; the connection of an action in progress is closed, which ends it."""
         for session in self._transcripts.release(sessions):
-            self._asked.pop(session).cancel()
+            self._asked.pop(session).answer.cancel()
 
     def update_weights(self, weights: Weights) -> None:
-        """Let the server load a folder in place, and forget its cache.
+        """Let the servers load a folder in place, and forget their caches.
 
-        It needs vLLM's endpoints for development. Raises ValueError where they are not there.
+        It needs vLLM's endpoints for development. Raises ValueError where they are not there, where
+        a server answers that it could not, and where none is left.
         """
         self._transcripts.sessions.refuse_live()
         with self._as_folder(weights) as folder:
-            loading = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-            try:
-                self._connection.ask("POST", "/collective_rpc", loading)
-            except ServerRefusalError as error:
-                if error.status != 404:
-                    raise
-                raise ValueError(
-                    f"the server at {self._connection.url} cannot change its weights; start it "
-                    "with VLLM_SERVER_DEV_MODE=1 (where nobody else reaches it), or start it anew "
-                    "on the new folder"
-                ) from error
-        answer = self._connection.ask("POST", "/reset_prefix_cache")
-        if not answer or not answer.get("success"):
-            raise ValueError(
-                f"the server at {self._connection.url} kept its prefix cache of earlier weights; "
-                "let nobody else use it meanwhile"
-            )
+            loading = {
+                number: server.begin_loading(folder)
+                for number, server in enumerate(self._servers)
+                if number not in self._lost or server.is_there()
+            }
+            for number, answer in loading.items():
+                try:
+                    self._servers[number].end_loading(answer)
+                except NoAnswerError as error:
+                    if error.status is not None:
+                        raise
+                    self._lose(number, error)
+                else:
+                    self._lost.pop(number, None)
+        self._refuse_none()
 
     def close(self) -> None:
         """Close the connections; the engine is not used again."""
-        self._connection.close()
+        for server in self._servers:
+            server.connection.close()
 
-    def _served(self, model: str | None) -> tuple[str, int]:
-        """Name and context of the model."""
-        listed = self._connection.ask("GET", "/v1/models")
-        found = {one["id"]: one for one in listed.get("data", ())}
-        only = next(iter(found)) if len(found) == 1 else None
-        name = only if model is None else model
-        if name is None or name not in found:
+    def _common_limit(self) -> int:
+        limits = {server.url: server.context_limit for server in self._servers}
+        if len(set(limits.values())) > 1:
             raise ValueError(
-                f"the server at {self._connection.url} has the models {sorted(found)}, not "
-                f"{model!r}; give the name of one"
+                f"the servers' max_model_len differ, {limits}: an episode could go on at one and "
+                "not at another; start them alike"
             )
-        limit = found[name].get("max_model_len")
-        if limit is None:
-            raise ValueError(
-                f"the server at {self._connection.url} does not say max_model_len of {name!r} in "
-                "/v1/models; take one that does, as vllm serve"
-            )
-        return name, int(limit)
+        return next(iter(limits.values()))
 
-    def _probe(self) -> None:
-        """Refuse a server whose log-probs are not those of the distribution that it draws from."""
-        if not any(
-            self._likeliest(prompt, 0.5) - self._likeliest(prompt, 1.0) > 1e-3 for prompt in PROBES
-        ):
-            raise ValueError(
-                f"the server at {self._connection.url} gives log-probs before the temperature; "
-                "start it with --logprobs-mode processed_logprobs"
-            )
+    def _ask(self, session: str, prompt: list[int], sampling: SamplingParams, seed: int) -> None:
+        """Ask the session's server, the same for all of its turns while none is lost."""
+        there = [number for number in range(len(self._servers)) if number not in self._lost]
+        number = there[crc32(session.encode()) % len(there)]
+        answer = self._servers[number].begin(prompt, sampling, seed)
+        self._asked[session] = Asked(number, prompt, sampling, seed, answer)
 
-    def _likeliest(self, prompt: list[int], temperature: float) -> float:
-        sampling = SamplingParams(temperature=temperature, max_tokens=1)
-        request = completion_request(self._model, prompt, sampling, self._ends, seed=0, likeliest=1)
-        answer = self._connection.ask("POST", "/v1/completions", request)
-        said(answer)
-        refuse_other_prompt(answer, prompt)
-        return likeliest_logprob(answer)
+    def _lose(self, number: int, error: NoAnswerError) -> None:
+        """Ask the others what a server was asked; raises the error where there are no others."""
+        if number not in self._lost:
+            self._losses += 1
+        self._lost[number] = error
+        self._refuse_none()
+        for session, asked in list(self._asked.items()):
+            if asked.server == number:
+                asked.answer.cancel()
+                self._moved += 1
+                self._ask(session, asked.prompt, asked.sampling, asked.seed)
+
+    def _refuse_none(self) -> None:
+        if len(self._lost) == len(self._servers):
+            raise list(self._lost.values())[-1]
 
     @contextmanager
     def _as_folder(self, weights: Weights) -> Iterator[Path]:

@@ -1,0 +1,230 @@
+"""Several servers as one engine: shared out, lost, killed, and back with new weights only."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chatting import TEMPLATE, Doors, small_tokenizer
+from made import small_llama
+from rewardswap.rollout import connection
+from rewardswap.rollout.context import ChatContext
+from rewardswap.rollout.engine import Completion, Request, SamplingParams, complete
+from rewardswap.rollout.episodes import EpisodeRequest, Played, play
+from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.server import ServerEngine
+from serving import CompletionServer
+
+ENDS = (1, 2)
+SAMPLING = SamplingParams(temperature=0.7, max_tokens=4)
+SESSIONS = [f"episode {n}" for n in range(12)]
+
+
+@pytest.fixture(autouse=True)
+def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAUSE", 0.0)
+    monkeypatch.delenv(connection.KEY, raising=False)
+
+
+@pytest.fixture
+def servers() -> Iterator[list[CompletionServer]]:
+    with ExitStack() as closing:
+        yield [closing.enter_context(CompletionServer(small_llama())) for _ in range(3)]
+
+
+@pytest.fixture
+def engine(servers: list[CompletionServer]) -> Iterator[ServerEngine]:
+    engine = ServerEngine(ENDS, urls=[server.url for server in servers], retries=0)
+    yield engine
+    engine.close()
+
+
+def asking(sessions: Sequence[str]) -> list[Request]:
+    words = np.array([3, 4, 5], dtype=np.int64)
+    return [Request(session, words, False, (n, 40)) for n, session in enumerate(sessions)]
+
+
+def played(server: CompletionServer) -> int:
+    """Actions that a server was asked for, its first probes left out."""
+    bodies = [body for path, body, _ in server.requests if path == "/v1/completions"]
+    return sum("prompt" in body and body["prompt"] == [3, 4, 5] for body in bodies)
+
+
+def tokens(completions: Sequence[Completion]) -> dict[str, list[int]]:
+    return {one.session: one.ids.tolist() for one in completions}
+
+
+def wanted(seed: int = 0) -> dict[str, list[int]]:
+    reading = HuggingFaceEngine(small_llama(seed), ENDS)
+    found = {}
+    for request in asking(SESSIONS):
+        key = ((request.random_key[0] ^ request.random_key[1]) >> 1, 0)  # as the server draws
+        one = Request(request.session, request.context_ids, False, key)
+        found |= tokens(complete(reading, [one], SAMPLING))
+        reading.release([request.session])
+    return found
+
+
+def gone(server: CompletionServer) -> None:
+    """Hang up on whatever comes."""
+    server.troubles = [0] * 1000
+
+
+def test_each_server_has_its_part_and_a_session_stays_where_it_is(
+    servers: list[CompletionServer], engine: ServerEngine
+) -> None:
+    first = complete(engine, asking(SESSIONS), SAMPLING)
+    assert tokens(first) == wanted()
+    shares = [played(server) for server in servers]
+    assert sum(shares) == len(SESSIONS) and min(shares) > 0
+    more = [
+        Request(one.session, np.array([8], dtype=np.int64), True, (n, 41))
+        for n, one in enumerate(first)
+    ]
+    complete(engine, more, SAMPLING)
+    for server in servers:
+        prompts = [body["prompt"] for path, body, _ in server.requests if "completions" in path]
+        begun = sum(prompt == [3, 4, 5] for prompt in prompts)
+        assert sum(len(prompt) > 3 for prompt in prompts) == begun
+    assert set(engine.counted().values()) == {0}
+
+
+def test_what_a_lost_server_was_asked_is_answered_once_by_the_others(
+    servers: list[CompletionServer], engine: ServerEngine
+) -> None:
+    gone(servers[1])
+    said = complete(engine, asking(SESSIONS), SAMPLING)
+    assert [one.session for one in said] == SESSIONS
+    assert tokens(said) == wanted()
+    counted = engine.counted()
+    assert counted["servers_lost"] == 1 and counted["requests_moved"] > 0
+    before = len(servers[1].requests)
+    engine.release(SESSIONS)
+    complete(engine, asking(SESSIONS), SAMPLING)
+    assert len(servers[1].requests) == before  # it is not asked again
+    assert set(engine.counted().values()) == {0}
+
+
+def test_a_lost_server_comes_back_with_new_weights_only(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    gone(servers[2])
+    complete(engine, asking(SESSIONS), SAMPLING)
+    engine.release(SESSIONS)
+    small_llama(1).save_pretrained(tmp_path)
+    engine.update_weights(tmp_path)  # while it is gone
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
+    engine.release(SESSIONS)
+    servers[2].troubles = []  # there again, with the weights of the beginning
+    before = played(servers[2])
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
+    assert played(servers[2]) == before
+    engine.release(SESSIONS)
+    small_llama(2).save_pretrained(tmp_path)
+    engine.update_weights(tmp_path)
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(2)
+    assert played(servers[2]) > before
+    assert engine.counted()["servers_lost"] == 1
+
+
+def test_a_push_that_is_cut_leaves_a_server_out(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    """Its weights may be half of one version and half of another: it is asked nothing."""
+    small_llama(1).save_pretrained(tmp_path)
+    gone(servers[0])
+    engine.update_weights(tmp_path)
+    servers[0].troubles = []
+    before = played(servers[0])
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
+    assert played(servers[0]) == before
+    assert engine.counted() == {"requests_retried": 0, "requests_moved": 0, "servers_lost": 1}
+
+
+def test_a_server_that_says_it_could_not_load_is_no_lost_one(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    small_llama(1).save_pretrained(tmp_path)
+    servers[0].troubles = [500]
+    with pytest.raises(ValueError, match=r"did not answer POST /collective_rpc.*status 500"):
+        engine.update_weights(tmp_path)
+
+
+def test_when_all_are_lost_the_last_ones_reason_is_told(
+    servers: list[CompletionServer], engine: ServerEngine
+) -> None:
+    for server in servers:
+        gone(server)
+    engine.submit(asking(SESSIONS), SAMPLING)
+    with pytest.raises(ValueError, match="did not answer POST /v1/completions in 1 attempts"):
+        for _ in SESSIONS:
+            engine.wait()
+    with pytest.raises(ValueError, match="did not answer"):
+        engine.submit(asking(["another"]), SAMPLING)
+
+
+def test_servers_of_different_contexts_are_refused(servers: list[CompletionServer]) -> None:
+    servers[1].models = [{"id": "small", "max_model_len": 128}]
+    with pytest.raises(ValueError, match="the servers' max_model_len differ"):
+        ServerEngine(ENDS, urls=[server.url for server in servers])
+
+
+@contextmanager
+def in_a_process(seed: int) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    script = Path(__file__).parents[1] / "serving_process.py"
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(seed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(script.parent), "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rollout(engine: Any, **settings: Any) -> Played:
+    task = Doors().tasks("all")[0]
+    return play(
+        [EpisodeRequest(task, index) for index in range(8)],
+        Doors(),
+        engine,
+        ChatContext(small_tokenizer(TEMPLATE), "", ENDS),
+        sampling=SAMPLING,
+        seed=0,
+        policy_version=0,
+        turn_limit=4,
+        **settings,
+    )
+
+
+def test_a_server_killed_in_the_middle_of_a_rollout_changes_no_episode() -> None:
+    with in_a_process(0) as (one, _), in_a_process(0) as (other, process):
+        engine = ServerEngine(ENDS, urls=[one], retries=1)
+        alone = rollout(engine)
+        engine.close()
+        engine = ServerEngine(ENDS, urls=[one, other], retries=1)
+        turns = iter(range(100))
+
+        def kill_it() -> None:
+            if next(turns) == 3:
+                process.kill()
+
+        shared = rollout(engine, between_turns=kill_it)
+        engine.close()
+    assert shared.counters["servers_lost"] == 1 and shared.counters["requests_moved"] > 0
+    assert len(shared.trajectories) == 8 and not shared.failures
+    for a, b in zip(alone.trajectories, shared.trajectories, strict=True):
+        assert a.index == b.index
+        assert [t.action_ids.tolist() for t in a.turns] == [t.action_ids.tolist() for t in b.turns]
+    same = ("environment_steps", "generated_tokens", "prompt_tokens")
+    assert [alone.counters[n] for n in same] == [shared.counters[n] for n in same]
