@@ -526,3 +526,12 @@ def test_a_filter_that_nothing_passes_ends_the_run_with_a_checkpoint(
     said = " ".join(capsys.readouterr().err.split())
     assert "none of 12 groups in 3 collections was kept by the method's filter" in said
     assert (tmp_path / "run" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_help_in_front_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["view", "--help"])
+    behind = capsys.readouterr().out
+    main(["help", "view"])
+    assert capsys.readouterr().out == behind
+    main(["help"])
+    assert capsys.readouterr().out.startswith("usage: rewardswap COMMAND")

@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
+        if words[:1] == ["help"]:
+            words = [*words[1:], "--help"]
         if not words or words[0] in ("-h", "--help"):
             console.print(usage(COMMANDS), highlight=False, markup=False)
             return

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,7 +15,7 @@ from rewardswap.methods import method_name
 from rewardswap.models.learner import Metrics
 from rewardswap.report.series import dense_reward_key
 from rewardswap.rewards.quality import ProcessRewardQuality
-from rewardswap.shown import cell, visible_text
+from rewardswap.shown import cell, slim_table, visible_text
 from rewardswap.statistics import Interval
 from rewardswap.types import Trajectory
 
@@ -187,15 +186,7 @@ def evaluation_table(title: str, evaluation: Evaluation) -> Table:
     Intervals are Wilson's over tasks, the one per origin is Student's t over origins.
     """
     scored, origins, panel = evaluation.is_scored, evaluation.origins, evaluation.panel
-    table = Table(
-        title=escape(visible_text(title)),
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,  # without bars the long names of ALFWorld's types fit a line of 80
-        pad_edge=False,
-        collapse_padding=True,
-        show_edge=False,
-    )
+    table = slim_table(escape(visible_text(title)))
     caption = (
         f"split {panel.split}, panel {panel.hash}, {evaluation.sampling.text}, "
         "95 % Wilson intervals"

@@ -2,6 +2,8 @@
 
 import re
 
+from rich import box
+from rich.table import Table
 from rich.text import Text
 
 UNSEEN = re.compile(
@@ -18,6 +20,20 @@ def visible_text(text: str) -> str:
 def cell(text: str) -> Text:
     """Text for a table on screen: its escapes are seen, and its square brackets are no markup."""
     return Text(visible_text(text))
+
+
+def slim_table(title: str, caption: str | None = None) -> Table:
+    """A table without bars, so that the long names of ALFWorld's types fit a line of 80."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        show_edge=False,
+    )
 
 
 def _symbol(match: re.Match[str]) -> str:

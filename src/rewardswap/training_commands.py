@@ -116,7 +116,8 @@ def _train_with(ranks: Ranks, run: Run, console: Console, *, resume: bool) -> No
             ]
         )
         path = training.folder.path
-        then = "goes on" if training.checkpoints.numbers() else "begins it again: none was kept"
+        kept = training.checkpoints.numbers()
+        then = "goes on" if kept else "begins it again: no checkpoint was kept yet"
         where = "" if ranks.size == 1 else f"rank {ranks.rank}: "
         sys.stderr.write(
             f"rewardswap: {where}{said}; the record so far is in {path}, and "

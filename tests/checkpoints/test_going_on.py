@@ -320,7 +320,9 @@ def test_without_checkpoints_none_is_written_and_that_is_said(
         interrupt_at(patch, Policy, "step", 3)
         train(folder)
     said = capsys.readouterr().err
-    assert f"`rewardswap train --resume {folder}` begins it again: none was kept" in said
+    assert (
+        f"`rewardswap train --resume {folder}` begins it again: no checkpoint was kept yet" in said
+    )
     assert not (folder / "checkpoints").exists()
 
 

@@ -168,6 +168,37 @@ class Brittle(Sound):
         return super().step(action)
 
 
+class Locked(Sound):
+    """Cannot be begun for one seed in three."""
+
+    def reset(self, seed: int) -> Any:
+        if seed % 3 == 1:
+            raise KeyError("no such level")
+        return super().reset(seed)
+
+
+class Wordless(Sound):
+    """Says nothing at first."""
+
+    def reset(self, seed: int) -> Any:
+        super().reset(seed)
+        return None
+
+
+class Unseeded(Sound):
+    """Knows no seed."""
+
+    def reset(self) -> Any:  # type: ignore[override]
+        return super().reset(0)
+
+
+class Numbers(Sound):
+    """Observes numbers."""
+
+    def step(self, action: str) -> tuple[Any, ...]:
+        return 7, *super().step(action)[1:]
+
+
 class Raises(Sound):
     """Breaks in the second turn."""
 

@@ -69,6 +69,33 @@ def test_what_is_raised_is_said_with_its_place(make: type, said: str) -> None:
     assert re.search(said, raised.said), raised.said
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (faulty.Locked, "KeyError: 'no such level'"),
+        (faulty.Wordless, "ValueError: the observation of reset must be a text, got None"),
+        (faulty.Unseeded, "TypeError: Unseeded.reset() got an unexpected keyword argument 'seed'"),
+    ],
+)
+def test_a_reset_that_raises_is_one_fault(make: type, said: str) -> None:
+    found = check_environment(make)
+    assert [fault.name for fault in found.faults] == ["raises"], str(found)
+    assert "reset of task" in found.faults[0].said and said in found.faults[0].said
+    assert "seeds that were looked at could not be begun" in str(found)
+
+
+def test_one_cause_is_one_fault() -> None:
+    for make in (faulty.Four, faulty.Rich, faulty.Numbers):
+        assert [fault.name for fault in check_environment(make).faults] == ["raises"], make
+
+
+def test_a_name_that_leads_nowhere_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="'nothing:Here' cannot be imported"):
+        check_environment("nothing:Here")
+    with pytest.raises(ValueError, match="environment must be MODULE:NAME, got 'Here'"):
+        check_environment("Here")
+
+
 def test_an_empty_observation_is_a_fault() -> None:
     assert "observations are empty" in named(check_environment(faulty.Silent).faults, "text").said
 
@@ -76,8 +103,6 @@ def test_an_empty_observation_is_a_fault() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        ("nothing:Here", "'nothing:Here' cannot be imported"),
-        ("Here", "environment must be MODULE:NAME, got 'Here'"),
         (faulty.iterate, "gave generator, which has no `reset`"),
         (lambda: 1 / 0, "raised ZeroDivisionError: division by zero"),
     ],

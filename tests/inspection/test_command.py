@@ -45,6 +45,7 @@ def test_a_small_model_is_made_that_trains(
 
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "check needs one environment, got a b" in refused(capsys, "check", "a", "b")
+    assert "'nothing:Here' cannot be imported" in refused(capsys, "check", "nothing:Here")
     assert "tasks must be at least 1, got 0" in refused(
         capsys, "check", f"{HERE}:Sound", "--tasks", "0"
     )

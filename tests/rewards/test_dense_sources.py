@@ -151,7 +151,7 @@ def fails_on(*indices: int, how: str = "raise") -> CallableReward:
 def test_a_reward_that_fails_names_the_task(how: str, said: str) -> None:
     with pytest.raises(RewardFailedError, match=said):
         label(GROUP, fails_on(1, how=how))
-    with pytest.raises(RunStoppedError, match=r"set reward\.on_failure drop"):
+    with pytest.raises(RunStoppedError, match=r"start a run with --reward\.on-failure drop"):
         label_all([GROUP], fails_on(1, how=how), "stop")
     (rest,), dropped = label_all([GROUP], fails_on(1, how=how), "drop")
     assert dropped == 1

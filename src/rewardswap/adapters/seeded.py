@@ -169,19 +169,29 @@ class SeededWorld:
     def remarks(self, split: str) -> list[str]:
         """How many held-out tasks begin as training tasks do; ValueError names the splits.
 
-        The first 100 tasks of both splits are looked at: their texts and state keys.
+        The first 100 tasks of both splits are looked at: their texts and state keys. Those that
+        cannot be begun are counted.
         """
         tasks = self.tasks(split)[:COMPARED]
         if split == "train":
             return []
-        known = set(self._starts(self.tasks("train")[:COMPARED]))
-        shared = sum(start in known for start in self._starts(tasks))
+        trained_on, broken = self._starts(self.tasks("train")[:COMPARED])
+        held_out, also_broken = self._starts(tasks)
+        broken += also_broken
+        looked_at = len(held_out) + len(trained_on) + len(broken)
+        said = broken and [
+            f"{len(broken)} of the {looked_at} seeds that were looked at could not be begun: their "
+            f"episodes fail, and are counted. The first said {broken[0]}"
+        ]
+        known = set(trained_on)
+        shared = sum(start in known for start in held_out)
         if not shared:
-            return []
+            return said
         return [
+            *said,
             f"{shared} of the first {len(tasks)} held-out seeds begin exactly as one of the first "
             f"{COMPARED} training seeds does: they may be tasks that were trained on, unless a "
-            "first observation hides what its seed draws."
+            "first observation hides what its seed draws.",
         ]
 
     def make(self) -> SeededEnvironment:
@@ -198,11 +208,20 @@ class SeededWorld:
         content = f"{self.name} {seed}"
         return Task(hashlib.sha256(content.encode()).hexdigest()[:16], self.name.lower())
 
-    def _starts(self, tasks: Sequence[Task]) -> list[tuple[str, str]]:
+    def _starts(self, tasks: Sequence[Task]) -> tuple[list[tuple[str, str]], list[str]]:
+        """What is seen at first, and what the tasks said that cannot be begun."""
         environment = self.make()
-        starts = [(seen.text, seen.state_key) for seen in map(environment.reset, tasks)]
+        starts, broken = [], []
+        for task in tasks:
+            try:
+                seen = environment.reset(task)
+            except Exception as error:  # it may be anybody's code
+                broken.append(f"{type(error).__name__}: {error}")
+                environment = self.make()
+            else:
+                starts.append((seen.text, seen.state_key))
         environment.close()
-        return starts
+        return starts, broken
 
 
 def label(make: Callable[[], Any]) -> str:

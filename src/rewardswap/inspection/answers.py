@@ -139,6 +139,7 @@ def _state_keys(walks: Sequence[Walk]) -> Iterator[Finding]:
 def _refused(world: World, walks: Sequence[Walk]) -> Iterator[Finding]:
     """An admissible command that is not valid: in the episodes, and each one at the start."""
     environment = world.make()
+    known = {walk.cause for walk in walks}
     for walk in walks:
         before = walk.observations
         taken = [
@@ -146,6 +147,8 @@ def _refused(world: World, walks: Sequence[Walk]) -> Iterator[Finding]:
         ]
         for command in () if walk.opening is None else walk.opening.admissible:
             alone = again(environment, Walk(walk.task, actions=[command]))
+            if alone.trouble and alone.cause in known:
+                continue  # it is said already, and is not this command's
             if alone.trouble:
                 yield _refusal(f"{command!r} is admissible at the start, and {alone.trouble}")
                 return
@@ -201,7 +204,7 @@ def _odd(world: World, walks: Sequence[Walk]) -> Iterator[Finding]:
     for walk in walks[:1] if walks and walks[0].opening else ():
         for action in ODD_ACTIONS:
             found = again(environment, Walk(walk.task, actions=[action]))
-            if found.trouble:
+            if found.trouble and found.cause not in {walk.cause for walk in walks}:
                 yield Finding(
                     "odd action",
                     found.trouble,

@@ -29,12 +29,12 @@ def check_environment(
     `subject` is what makes a Gymnasium-style environment, or a `World`, or MODULE:NAME of either.
     The first `tasks` tasks of the first of `splits` are played, at most `turns` turns each (none:
     the turn limit), by random admissible actions or by `actions`. Nothing stops a step that never
-    returns. Raises ValueError for numbers below 1.
+    returns. Raises ValueError for numbers below 1, and for a name that leads nowhere.
     """
     at_least(1, tasks=tasks, turns=1 if turns is None else turns)
     name = subject if isinstance(subject, str) else _name(subject)
+    make = maker_of("environment", subject) if isinstance(subject, str) else subject
     try:
-        make = maker_of("environment", subject) if isinstance(subject, str) else subject
         world = make if isinstance(make, World) and not isinstance(make, type) else world_of(make)
     except Exception as error:  # it may be anybody's code
         return Findings(name, (_unmade(error),))

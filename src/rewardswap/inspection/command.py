@@ -73,7 +73,7 @@ def _make_model(name: str, settings: CheckSettings, folder: Path, console: Conso
     console.print(
         f"{folder}: a small model of {len(model.tokenizer)} words and {len(words.commands)} "
         f"commands. Train it:\nrewardswap train demo --env own --env.make {name} --policy.model "
-        f"{folder} --policy.learning-rate 5e-4 --policy.minibatches 4 --reward.dense progress",
+        f"{folder} --policy.learning-rate 1e-4 --policy.minibatches 4 --reward.dense progress",
         highlight=False,
         markup=False,
         emoji=False,

@@ -30,6 +30,11 @@ class Walk:
         return [*first, *(step.observation for step in self.steps)]
 
     @property
+    def cause(self) -> str:
+        """What was raised, wherever it was, without the value that it was raised for."""
+        return self.trouble.partition(" raised ")[2].partition(", got ")[0]
+
+    @property
     def ended(self) -> bool:
         """Whether the environment ended it."""
         return bool(self.steps) and self.steps[-1].terminated

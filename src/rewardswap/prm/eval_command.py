@@ -8,6 +8,7 @@ import torch
 from rich.console import Console
 
 from rewardswap.checks import at_least
+from rewardswap.names import unknown
 from rewardswap.options import UsageError, checked, leading, parse
 from rewardswap.prm.judging import Judged, judge_rewards, rewards_of
 from rewardswap.prm.loading import seen_tasks
@@ -16,7 +17,7 @@ from rewardswap.prm.store import Collection, read_collection, turn_limit_of
 from rewardswap.prm.words import cache_of, say_cache
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.cache import FeatureCache
-from rewardswap.rewards.sources import LEARNED, RewardConfig
+from rewardswap.rewards.sources import LEARNED, RULES, RewardConfig
 from rewardswap.whole import refuse_no_file, write_json
 
 PROGRAM = "rewardswap prm eval"
@@ -68,9 +69,9 @@ def _named(first: Sequence[str], config: Judging) -> tuple[Path | None, Path]:
     """The folders of the model, if one is judged, and of the collection."""
     wanted = 2 if config.reward is None else 1
     if len(first) != wanted:
-        what = "MODEL DATA" if config.reward is None else "DATA alone beside --reward"
-        got = " ".join(first) or "nothing"
-        raise UsageError(f"{PROGRAM} needs {what}, got {got}")
+        what = "MODEL DATA, or DATA and --reward NAME" if config.reward is None else "DATA alone"
+        got = " ".join([*first, *(["--reward"] if config.reward else [])]) or "nothing"
+        raise UsageError(f"prm eval needs {what}, got {got}")
     if config.reward is not None:
         for name in ("policy", "cache"):
             if getattr(config, name) is not None:
@@ -91,4 +92,6 @@ def _judged(
 def _rule(name: str, collection: Collection) -> RewardSource:
     if name == LEARNED:
         raise ValueError("--reward learned is a process reward model: give its folder as MODEL")
+    if name not in RULES and ":" not in name:
+        raise ValueError(unknown("reward", name, RULES))
     return RewardConfig(dense=name).source(turn_limit_of(collection), seed=0)

@@ -45,8 +45,8 @@ def label_all(
         except RewardFailedError as failure:
             if on_failure == "stop":
                 raise RunStoppedError(
-                    f"{failure}; repair it, or set reward.on_failure drop to leave such "
-                    "trajectories out"
+                    f"{failure}; repair it, or start a run with --reward.on-failure drop to leave "
+                    "such trajectories out"
                 ) from failure
             rest = _without_failures(group, source)
             dropped += len(group.trajectories) - (len(rest.trajectories) if rest else 0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from rewardswap.rewards.changes import CHANGES, PADDING, changed
+from rewardswap.shown import slim_table
 from rewardswap.types import Trajectory
 
 Rewards = Callable[[Sequence[Trajectory]], Sequence[Iterable[SupportsFloat]]]
@@ -87,13 +88,13 @@ class ProbeReport:
 
     def table(self) -> Table:
         """The numbers for people."""
-        table = Table(
-            title="how changed episodes are read",
+        table = slim_table(
+            title="how changed episodes are read: mean change of R_hat",
             caption=" ".join(self.warnings)
             or f"R_hat deviates by {self.deviation:.3f} between unchanged episodes",
         )
         names = ("episodes", "not changed", "successes", "failures", "all", "R_hat rises in")
-        table.add_column("change")
+        table.add_column("change", no_wrap=True)
         for name in names:
             table.add_column(name, justify="right")
         for probe in self.probes:

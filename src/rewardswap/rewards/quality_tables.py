@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from rewardswap.shown import cell
+from rewardswap.shown import cell, slim_table
 
 if TYPE_CHECKING:
     from rewardswap.rewards.quality import ProcessRewardQuality
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def turns_table(quality: "ProcessRewardQuality") -> Table:
     """AUC of R_hat and of its partial sums at fixed turns, beside the length alone."""
-    table = Table(title="process reward on held-out tasks", caption=quality.warning)
+    table = slim_table(title="process reward on held-out tasks", caption=quality.warning)
     _columns(
         table, "after turn", "episodes", "successes", "AUC", "AUC within a task", "length only"
     )
@@ -30,8 +30,8 @@ def turns_table(quality: "ProcessRewardQuality") -> Table:
 
 def families_table(quality: "ProcessRewardQuality") -> Table:
     """AUC of R_hat and Brier score per task family, beside the length alone."""
-    table = Table(title="process reward per task family")
-    names = ("episodes", "successes", "AUC", "AUC within a task", "length only", "Brier")
+    table = slim_table(title="process reward per task family")
+    names = ("played", "won", "AUC", "AUC within a task", "length only", "Brier")
     _columns(table, "task family", *names)
     for row in quality.families:
         aucs = (row.auc, row.auc_within_task, row.auc_length_only)
@@ -42,7 +42,7 @@ def families_table(quality: "ProcessRewardQuality") -> Table:
 
 def calibration_table(quality: "ProcessRewardQuality") -> Table:
     """What was predicted beside what came of it, and rank correlation in the caption."""
-    table = Table(
+    table = slim_table(
         title="calibration of R_hat",
         caption=(
             f"expected calibration error {quality.calibration_error:.3f}; Brier "
@@ -60,7 +60,7 @@ def calibration_table(quality: "ProcessRewardQuality") -> Table:
 
 
 def _columns(table: Table, first: str, *rest: str) -> None:
-    table.add_column(first)
+    table.add_column(first, no_wrap=True)
     for column in rest:
         table.add_column(column, justify="right")
 
