@@ -187,6 +187,7 @@ class Rollout:
 
 
 DECODED, STEPPED, WOKEN = 0, 1, 2
+"""Kinds of events: an action is sampled, the environment has answered, somebody wanted to know."""
 
 
 def lock_step(machine: Machine, waves: Sequence[Sequence[Episode]], devices: int) -> Measured:
@@ -301,7 +302,9 @@ def one_step_off(
 
 
 BATCHES = 9
+"""Batches that one-step-off is simulated over."""
 SHARES = (0.25, 0.375, 0.5, 0.625, 0.75)
+"""Parts of the devices that may roll out there."""
 
 
 def compared(

@@ -55,7 +55,7 @@ def groups_of(
         for n, row in enumerate(members):
             known = paid[row] >= 0
             reward[n].index_add_(0, paid[row][known].cpu(), rewards[row][known].float().cpu())
-        groups.append(Group(task, made, rewards={"token": reward}, reward=reward))
+        groups.append(Group(task, made, reward=reward))
     return groups, list(rows.values())
 
 

@@ -201,10 +201,11 @@ def _ends(walks: Sequence[Walk]) -> Iterator[Finding]:
 def _odd(world: World, walks: Sequence[Walk]) -> Iterator[Finding]:
     """An agent may say anything; it must not break the environment."""
     environment = world.make()
+    known = {walk.cause for walk in walks}
     for walk in walks[:1] if walks and walks[0].opening else ():
         for action in ODD_ACTIONS:
             found = again(environment, Walk(walk.task, actions=[action]))
-            if found.trouble and found.cause not in {walk.cause for walk in walks}:
+            if found.trouble and found.cause not in known:
                 yield Finding(
                     "odd action",
                     found.trouble,

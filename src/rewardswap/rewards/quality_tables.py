@@ -31,7 +31,7 @@ def turns_table(quality: "ProcessRewardQuality") -> Table:
 def families_table(quality: "ProcessRewardQuality") -> Table:
     """AUC of R_hat and Brier score per task family, beside the length alone."""
     table = slim_table(title="process reward per task family")
-    names = ("played", "won", "AUC", "AUC within a task", "length only", "Brier")
+    names = ("episodes", "won", "AUC", "AUC within a task", "length only", "Brier")
     _columns(table, "task family", *names)
     for row in quality.families:
         aucs = (row.auc, row.auc_within_task, row.auc_length_only)
