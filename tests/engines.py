@@ -14,6 +14,7 @@ from made import small_llama
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.server import ServerEngine
 from serving import CompletionServer
+from vllm_process import PROCESSED, vllm_process
 
 ENDS = (1, 2)
 KEPT: list[Any] = []
@@ -89,6 +90,28 @@ def server() -> Iterator[Callable[[], RolloutEngine]]:
         def make() -> RolloutEngine:
             served = closing.enter_context(CompletionServer(small_llama()))
             engine = ServerEngine(ENDS, urls=[served.url])
+            closing.callback(engine.close)
+            return engine
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def vllm_server_url(wide_folder: Path) -> Iterator[str]:
+    """A vLLM server in another process."""
+    if find_spec("vllm") is None:
+        pytest.skip(NO_VLLM)
+    with vllm_process(wide_folder, *PROCESSED) as url:
+        yield url
+
+
+@pytest.fixture
+def vllm_server(vllm_server_url: str, wide_folder: Path) -> Iterator[Callable[[], RolloutEngine]]:
+    """A maker of engines that share the vLLM server of another process."""
+    with ExitStack() as closing:
+
+        def make() -> RolloutEngine:
+            engine = ServerEngine(ENDS, urls=[vllm_server_url])
             closing.callback(engine.close)
             return engine
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from engines import server, vllm, vllm_engines, wide_folder
+from engines import server, vllm, vllm_engines, vllm_server, vllm_server_url, wide_folder
 
-__all__ = ["server", "vllm", "vllm_engines", "wide_folder"]
+__all__ = ["server", "vllm", "vllm_engines", "vllm_server", "vllm_server_url", "wide_folder"]
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ def hugging_face() -> RolloutEngine:
     return HuggingFaceEngine(small_llama(), ENDS)
 
 
-@pytest.fixture(params=["scripted", "hugging_face", "server", "vllm"])
+@pytest.fixture(params=["scripted", "hugging_face", "server", "vllm", "vllm_server"])
 def make(request: pytest.FixtureRequest) -> Callable[[], RolloutEngine]:
     maker = {"scripted": scripted, "hugging_face": hugging_face}.get(request.param)
     found: Callable[[], RolloutEngine] = maker or request.getfixturevalue(request.param)

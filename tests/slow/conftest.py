@@ -5,24 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rewardswap.cli import main
-from rewardswap.models.loading import fetched_folder
+from real_model import smollm2
 
-NAME = "smollm2-135m"
+__all__ = ["games", "smollm2"]
+
 ARCHIVE = Path(__file__).parents[3] / "shared" / "alfworld" / "json_2.1.1.tar.xz"
-
-
-@pytest.fixture(scope="session")
-def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `rewardswap model fetch` has made, or makes now."""
-    folder = fetched_folder(NAME)
-    if not folder.is_dir():
-        folder = tmp_path_factory.mktemp("models") / NAME
-        try:
-            main(["model", "fetch", NAME, "--output", str(folder)])
-        except SystemExit:
-            pytest.skip(f"{NAME} is not there and cannot be fetched: rewardswap model fetch {NAME}")
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,9 @@ from importlib.util import find_spec
 import pytest
 
 from engines import NO_VLLM, vllm, vllm_engines, wide_folder
+from real_model import smollm2
 
-__all__ = ["vllm", "vllm_engines", "wide_folder"]
+__all__ = ["smollm2", "vllm", "vllm_engines", "wide_folder"]
 
 
 @pytest.fixture(autouse=True, scope="session")

