@@ -47,7 +47,7 @@ $(VLLM_VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 # The contract of engines on vLLM in this process and on a real `vllm serve`, and RSPO with a real
-# model that the latter samples: TIME.
+# model that the latter samples: a quarter of an hour on 2 busy cores.
 test-vllm: $(VLLM_VENV)/.installed
 	OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind $(VLLM_VENV)/bin/python -m pytest \
 		--override-ini filterwarnings= tests/contracts/test_engines.py tests/with_vllm

@@ -8,8 +8,8 @@ it, and the learning rate is next to nothing, so that updates are alike. The way
 another, `--repeats` times; the first update of each is left out. Figures are means over the
 processes, and of these the median over all updates.
 
-Playing and learning contain waiting: the seconds inside calls to the other processes, theirs and
-those until the last one comes. What FSDP2 says itself, of a sharded model, is in learning alone.
+Playing and learning contain waiting: the seconds inside calls to the other processes, until the
+last one comes and what they send. What FSDP2 itself exchanges, of a sharded model, is not counted.
 Processor: what a process computes; that says what more of them cost where they share cores.
 """
 
