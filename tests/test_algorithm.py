@@ -159,12 +159,13 @@ def test_the_gradient_of_the_reference_term_pulls_towards_the_reference() -> Non
 def test_effective_sample_size_by_hand() -> None:
     # weights 1, 1, 2: (1 + 1 + 2)^2 / (3 (1 + 1 + 4)) = 16 / 18
     batch = two_token_batch([-1.0, -1.0, -1.0], [-1.0, -1.0, -1.0 - math.log(2)], [0, 0, 0], True)
-    metrics = effective_sample_size(batch)
+    metrics = effective_sample_size(batch, batch.replayed)
     assert metrics["effective_sample_size"] == pytest.approx(16 / 18)
     assert metrics["effective_sample_size_trajectory"] == pytest.approx(1.0)
     assert metrics["importance_second_moment"] == pytest.approx(2.0)
     fresh = two_token_batch([-1.0], [-1.0], [0.0])
-    assert effective_sample_size(fresh) == {}
+    assert effective_sample_size(fresh, fresh.replayed) == {}
+    assert effective_sample_size(fresh, ~fresh.replayed)["importance_mean"] == 1.0
 
 
 def test_row_layout_changes_neither_loss_nor_gradient() -> None:

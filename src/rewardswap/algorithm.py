@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from rewardswap.choices import (
@@ -147,13 +147,13 @@ class Algorithm:
         return tokens, capped
 
 
-def effective_sample_size(batch: Batch) -> Metrics:
-    """How much the replayed rows still say of the policy, before the first step of an update.
+def effective_sample_size(batch: Batch, rows: Bool[Tensor, "B"]) -> Metrics:
+    """How much `rows` of earlier policies still say of this one, before an update's first step.
 
     ESS / n = (sum w)^2 / (n sum w^2), per token with w = c and per trajectory with the
-    length-normalised weight w = exp(mean log c); c = pi_old / pi_behavior. Empty without replay.
+    length-normalised weight w = exp(mean log c); c = pi_old / pi_behavior. Empty without such rows.
     """
-    mask = batch.action_mask & batch.replayed[:, None]
+    mask = batch.action_mask & rows[:, None]
     if not mask.any():
         return {}
     gap = log_ratio(batch.column("old_logprob"), batch.column("behavior_logprob"), mask).double()

@@ -51,12 +51,13 @@ def annotated(
         raise RunStoppedError(f"the method cannot use these rewards: {error}") from error
     metrics["zero_advantage_groups"] = sum(not a.any() for a in advantages) / len(groups)
     batch = collate([_with_evidence(g, a) for g, a in zip(groups, advantages, strict=True)])
+    aged = torch.tensor(["behavior_logprob" in group.columns for group in groups])[batch.group]
     read = _read(batch, algorithm)
     metrics["rows"], metrics["rows_without_gradient"] = float(len(read)), float((~read).sum())
     rows = torch.nonzero(read)[:, 0]
     sampled = batch.column("behavior_logprob")
     old = _scored(policy, batch, rows)
-    fresh = ~batch.replayed[:, None]
+    fresh = ~aged[:, None]
     gap = (old - sampled).abs()[batch.action_mask & fresh & read[:, None]]
     if len(gap):
         metrics["engine_gap_mean"], metrics["engine_gap_max"] = float(gap.mean()), float(gap.max())
@@ -65,7 +66,10 @@ def annotated(
     if reference is not None:
         columns["reference_logprob"] = _scored(reference, batch, rows)
     batch = batch.with_columns(columns)
-    metrics.update(effective_sample_size(batch.take(rows)))
+    of_rows = batch.take(rows)
+    metrics.update(effective_sample_size(of_rows, of_rows.replayed))
+    aged &= ~batch.replayed
+    metrics.update({f"aged_{n}": v for n, v in effective_sample_size(of_rows, aged[rows]).items()})
     return batch, read, metrics
 
 

@@ -57,7 +57,7 @@ def prepared(run: Run, stage: Stage, algorithm: Algorithm) -> tuple[Stage, nn.Mo
     model, policy = stage.language_model.model, run.policy
     if policy.precision == "bfloat16":
         round_weights(model)
-    if sharded(run, stage.ranks):
+    if sharded(run, stage.ranks) or run.rollout.one_step_off:
         stage = stage.apart()
     learned = run.uses_dense_reward and run.reward.learned
     needed = learned or (algorithm.needs_reference and policy.lora_rank is None)
@@ -106,6 +106,7 @@ def trainer_of(
     return Trainer(
         policy=learners.policy,
         play=play,
+        begin=stage.begin if run.rollout.one_step_off else None,
         algorithm=agents,
         explorer_algorithm=explorers,
         explorer_minibatches=run.swap.explorer_minibatches,

@@ -1,7 +1,7 @@
 """What a collection of episodes is: groups, and what can be counted about them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -23,6 +23,8 @@ class Collected:
     """How many episodes of each task were asked for: further ones get further indices."""
     temperature: float | None = None
     """Sampling temperature; none: the policy's own."""
+    version: int = 0
+    """Version of the policy that sampled."""
 
     def metrics(self) -> Metrics:
         """What the record of an update says of its rollouts."""
@@ -43,7 +45,18 @@ class Collected:
             self.group_size,
             self.episodes + other.episodes,
             self.temperature,
+            self.version,
         )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A collection that is played in the background."""
+
+    episodes: Counter[str]
+    """How many episodes of each task were asked for."""
+    take: Callable[[], Collected]
+    """Waits for its end."""
 
 
 def episode_requests(

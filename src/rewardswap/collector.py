@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rewardswap.accounting import Accounting
-from rewardswap.collection import Collected, episode_requests, grouped
+from rewardswap.collection import Begun, Collected, episode_requests, grouped
 from rewardswap.errors import RunStoppedError, TooManyFailuresError
+from rewardswap.rollout.episodes import EpisodeRequest, Played
+from rewardswap.rollout.shared import Begin as Begin
 from rewardswap.rollout.shared import Play as Play
 from rewardswap.task_stream import TaskStream, derived_seed
 from rewardswap.types import EpisodeFailure, Task
@@ -25,8 +27,10 @@ class Collector:
         seed: int,
         accounting: Accounting,
         failure_limit: float,
+        begin: Begin | None = None,
     ) -> None:
         self.play = play
+        self.start = begin
         self.seed = seed
         self.accounting = accounting
         self.failure_limit = failure_limit
@@ -52,11 +56,56 @@ class Collector:
         and ValueError for samplers whose log-probs are not the policy's.
         """
         started = time.monotonic()
+        requests, seed = self._drawn(phase, tasks, group_size, loop, before)
+        played = self.play(requests, seed, version, temperature)
+        return self._collected(phase, requests, group_size, played, started, version, temperature)
+
+    def begin(
+        self,
+        phase: Phase,
+        tasks: int,
+        group_size: int,
+        *,
+        version: int,
+        loop: int,
+        before: Counter[str],
+    ) -> Begun:
+        """Begin a collection in the background; its seconds will be those of the waiting for it.
+
+        `before` says how many episodes of each task this version has had already.
+        """
+        if self.start is None:
+            raise ValueError("nothing here plays in the background; give `begin`")
+        requests, seed = self._drawn(phase, tasks, group_size, loop, before)
+        take = self.start(requests, seed, version)
+
+        def taken() -> Collected:
+            started = time.monotonic()
+            return self._collected(phase, requests, group_size, take(), started, version, None)
+
+        return Begun(Counter(request.task.id for request in requests), taken)
+
+    def _drawn(
+        self, phase: Phase, tasks: int, group_size: int, loop: int, before: Counter[str] | None
+    ) -> tuple[list[EpisodeRequest], int]:
+        """Episodes of the next tasks of the phase's role, and its seed."""
         role = "agent" if phase == "learn" else "explorer"
         drawn = self.streams[role].draw(tasks)
         seed = derived_seed(self.seed, role, loop if role == "explorer" else 0)
-        requests = episode_requests(drawn, group_size, before)
-        played = self.play(requests, seed, version, temperature)
+        return episode_requests(drawn, group_size, before), seed
+
+    def _collected(
+        self,
+        phase: Phase,
+        requests: Sequence[EpisodeRequest],
+        group_size: int,
+        played: Played,
+        started: float,
+        version: int,
+        temperature: float | None,
+    ) -> Collected:
+        """What was played, as groups, counted."""
+        tasks = len(requests) // group_size
         if played.truncating:
             raise ValueError(
                 "these episodes were sampled with top_p, top_k or min_p: their log-probs are not "
@@ -77,7 +126,7 @@ class Collector:
         counters = {name: float(value) for name, value in played.counters.items()}
         counters["seconds"] = time.monotonic() - started
         asked = Counter(request.task.id for request in requests)
-        return Collected(groups, counters, group_size, asked, temperature)
+        return Collected(groups, counters, group_size, asked, temperature, version)
 
     def _check_failures(self, failures: Sequence[EpisodeFailure], episodes: int) -> None:
         if failures and len(failures) > self.failure_limit * episodes:

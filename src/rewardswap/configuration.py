@@ -176,6 +176,8 @@ class Run:
         model_of(self.env, self.policy.model)
         self._check_sizes()
         self._check_method()
+        if self.rollout.one_step_off:
+            self._check_one_step_off()
         if self.loop == "rspo":
             self._check_swap()
         if self.uses_dense_reward:
@@ -223,7 +225,8 @@ class Run:
         changed = {name for name in default if getattr(method, name) != default[name]}
         without: set[str] = set()
         if self.loop != "rspo" or not self.swap.alpha:
-            without = REPLAYED if method.behavior == "engine" else REPLAYED | OFF_POLICY
+            own = method.behavior == "engine" or self.rollout.one_step_off
+            without = REPLAYED if own else REPLAYED | OFF_POLICY
         in_loss = method.kl_coefficient and method.kl_placement == "loss"
         reasons: dict[str, set[str]] = {
             "without replayed rows": without,
@@ -241,6 +244,21 @@ class Run:
         for reason, idle in reasons.items():
             for name in sorted(changed & idle):
                 raise ValueError(f"method.{name} does nothing {reason}")
+
+    def _check_one_step_off(self) -> None:
+        if self.loop != "rspo":
+            return
+        swap = self.swap
+        if max(swap.explore_steps, swap.learn_steps) < 2:
+            raise ValueError(
+                "rollout.one_step_off does nothing where a phase has one update: its first batch "
+                "is played on policy"
+            )
+        if swap.on_hacking == "shorten":
+            raise ValueError(
+                "swap.on_hacking shorten ends phase 1 at once, when with rollout.one_step_off its "
+                "next batch has been played; leave one of them out"
+            )
 
     def _check_swap(self) -> None:
         swap, name = self.swap, type(self.method).__name__

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from rewardswap.envs.base import World
 from rewardswap.evaluation import Evaluation, Panel
 from rewardswap.models.loading import LanguageModel, load_language_model, model_folder
 from rewardswap.ranks import ALONE, Ranks
+from rewardswap.rollout.ahead import Background
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.prompting import Context, make_context
-from rewardswap.rollout.shared import play_shared
+from rewardswap.rollout.shared import own_requests, play_shared
 from rewardswap.rollout.workers import WorkerEnvironments
 from rewardswap.task_stream import derived_seed
 
@@ -43,6 +44,7 @@ class Stage:
     """The worker processes that play the world; none: this one."""
     ranks: Ranks = ALONE
     """Who plays: each rank its share of the groups, and all know all episodes."""
+    background: Background = field(default_factory=Background)
 
     def play(
         self,
@@ -52,11 +54,40 @@ class Stage:
         temperature: float | None,
         between_turns: Callable[[], None] = lambda: None,
     ) -> Played:
-        """Play episodes with the model as it is."""
+        """Play episodes with the model as it is, once nothing else is played."""
+        self.background.settle()
         own = partial(self._play_own, between_turns=between_turns)
         return play_shared(own, self.ranks, requests, seed, version, temperature)
 
+    def begin(
+        self, requests: Sequence[EpisodeRequest], seed: int, version: int
+    ) -> Callable[[], Played]:
+        """Begin to play episodes in the background, with the model as it is now.
+
+        The engine must have weights of its own. What is returned waits for the episodes' end.
+        """
+        self.background.settle()
+        with ready(self.engine, self.language_model.model, sleeps=False):
+            own = own_requests(requests, self.ranks)
+            playing = self.background.begin(
+                lambda go_on: self._play_ready(own, seed, version, None, go_on)
+            )
+        return lambda: play_shared(
+            lambda *_: playing.result(), self.ranks, requests, seed, version, None
+        )
+
     def _play_own(
+        self,
+        requests: Sequence[EpisodeRequest],
+        seed: int,
+        version: int,
+        temperature: float | None,
+        between_turns: Callable[[], None],
+    ) -> Played:
+        with ready(self.engine, self.language_model.model, sleeps=self.rollout.sleeps):
+            return self._play_ready(requests, seed, version, temperature, between_turns)
+
+    def _play_ready(
         self,
         requests: Sequence[EpisodeRequest],
         seed: int,
@@ -68,25 +99,25 @@ class Stage:
         if temperature is not None:
             sampling = replace(sampling, temperature=temperature)
         rollout = self.rollout
-        with ready(self.engine, self.language_model.model, sleeps=rollout.sleeps):
-            return play(
-                requests,
-                self.world,
-                self.engine,
-                self.context,
-                sampling=sampling,
-                seed=seed,
-                policy_version=version,
-                turn_limit=self.world.turn_limit,
-                slots=rollout.slots,
-                cut_actions=rollout.cut_actions,
-                episode_seconds=rollout.episode_seconds,
-                environments=self.environments,
-                between_turns=between_turns,
-            )
+        return play(
+            requests,
+            self.world,
+            self.engine,
+            self.context,
+            sampling=sampling,
+            seed=seed,
+            policy_version=version,
+            turn_limit=self.world.turn_limit,
+            slots=rollout.slots,
+            cut_actions=rollout.cut_actions,
+            episode_seconds=rollout.episode_seconds,
+            environments=self.environments,
+            between_turns=between_turns,
+        )
 
     def apart(self) -> "Stage":
-        """The same stage, with an engine over a copy of the model: the model itself is sharded."""
+        """The same stage, with an engine over a copy of the model: the model itself is sharded, or
+        learns while the engine plays."""
         engine = self.engine
         if not isinstance(engine, HuggingFaceEngine):
             return self
@@ -96,6 +127,7 @@ class Stage:
 
     def close(self) -> None:
         """Give the engine's memory and connections back, and end the worker processes."""
+        self.background.close()
         self.engine.close()
         if self.environments is not None:
             self.environments.close()

@@ -12,7 +12,7 @@ from rewardswap.accounting import Accounting
 from rewardswap.algorithm import Algorithm
 from rewardswap.annotation import annotated
 from rewardswap.collection import Collected, mean_return
-from rewardswap.collector import Collector, Phase, Play
+from rewardswap.collector import Begin, Collector, Phase, Play
 from rewardswap.diversity import diversity
 from rewardswap.errors import RunStoppedError
 from rewardswap.models.batching import Batch, collate, uncollate
@@ -45,6 +45,7 @@ class Trainer:
         *,
         policy: Policy,
         play: Play,
+        begin: Begin | None = None,
         algorithm: Algorithm,
         training_tasks: Sequence[Task],
         seed: int,
@@ -60,7 +61,9 @@ class Trainer:
         report: Callable[[Metrics, Phase, Sequence[Group]], None] = lambda *_: None,
         learned: Callable[[Sequence[Group], Batch, Tensor], None] = lambda *_: None,
     ) -> None:
-        """`report` hears of every update and harvest once it is over, `learned` of every update
+        """With `begin`, loops play a batch while the policy learns from the one before it.
+
+        `report` hears of every update and harvest once it is over, `learned` of every update
         before its first step: its groups, their rows, and which of the rows a loss reads."""
         self.policy = policy
         self.algorithm = algorithm
@@ -88,7 +91,11 @@ class Trainer:
         self.spoiling: Batch | None = None
         """The batch of the update with which `most_skipped` optimizer steps in a row were not
         finite, once there is one."""
-        self.collector = Collector(play, training_tasks, seed, self.accounting, failure_limit)
+        self.collector = Collector(
+            play, training_tasks, seed, self.accounting, failure_limit, begin
+        )
+        self._begun: Counter[str] = Counter()
+        """Episodes of each task that are played in the background."""
         self._start_rate = float(policy.optimizer.param_groups[0]["lr"])
         self._notes: Metrics = {}
         if algorithm.needs_reference and reference is None:
@@ -130,6 +137,30 @@ class Trainer:
             before=before,
         )
 
+    @property
+    def one_step_off(self) -> bool:
+        """Whether batches are played while the policy learns from the one before."""
+        return self.collector.start is not None
+
+    def begin(
+        self, phase: Phase, tasks: int, group_size: int, seen: Collected
+    ) -> Callable[[], Collected]:
+        """Begin the batch behind `seen` with the policy as it is; what is returned waits for it.
+
+        It is to be learned from at the next update: by then it is one update old.
+        """
+        version = self.policy.version
+        begun = self.collector.begin(
+            phase,
+            tasks,
+            group_size,
+            version=version,
+            loop=self.loop,
+            before=seen.episodes if seen.version == version else Counter(),
+        )
+        self._begun = begun.episodes
+        return begun.take
+
     def update(
         self,
         collected: Collected,
@@ -141,10 +172,11 @@ class Trainer:
     ) -> Metrics:
         """One update of the policy under the rewards of `source`.
 
-        `replayed` groups are labelled by the same source, weigh `replay_share` of every optimizer
-        step, and keep the behavior log-probs that they were collected with. `before_scoring` sees
-        what the method has collected further. Raises ValueError for rows that were sampled at
-        another temperature than the policy's.
+        What an earlier version of the policy has sampled is corrected by the log-probs that it was
+        sampled with. `replayed` groups are labelled by the same source, weigh `replay_share` of
+        every optimizer step, and keep the behavior log-probs that they were collected with.
+        `before_scoring` sees what the method has collected further. Raises ValueError for rows
+        that were sampled at another temperature than the policy's.
         """
         if collected.temperature not in (None, self.policy.temperature):
             raise ValueError(
@@ -180,6 +212,7 @@ class Trainer:
             metrics.update(fit_policy(self.policy, batch, read, share, algorithm, count))
         if self.policy.spoiled or (self.critic is not None and self.critic.spoiled):
             self.spoiling = batch
+        self._begun = Counter()
         self.policy.version += 1
         self.agent_updates += phase == "learn"
         self.accounting.add(phase, all_updates=1, trained_tokens=int(batch.action_mask.sum()))
@@ -198,12 +231,12 @@ class Trainer:
     ) -> tuple[list[Group], list[Group], Metrics]:
         """All labelled groups and those that the method keeps; it may ask for more of them."""
         wanted = len(collected.groups)
-        groups = self._labelled(collected.groups, source)
+        groups = self._labelled(self._with_behavior(collected), source)
         kept = [group for group in groups if algorithm.keep(group)]
         collections = 1
         while len(kept) < wanted and collections < algorithm.collections:
             missing, size = wanted - len(kept), collected.group_size
-            more = self.collect(phase, missing, size, before=collected.episodes)
+            more = self.collect(phase, missing, size, before=collected.episodes + self._begun)
             before_scoring(more.groups)
             found = self._labelled(more.groups, source)
             groups += found
@@ -226,6 +259,12 @@ class Trainer:
         }
         return groups, kept, metrics
 
+    def _with_behavior(self, collected: Collected) -> list[Group]:
+        """The groups, with the log-probs of the policy that sampled them where that is gone."""
+        if collected.version == self.policy.version:
+            return collected.groups
+        return [g.with_column("behavior_logprob", g.sampled_logprob) for g in collected.groups]
+
     def _labelled(self, groups: Sequence[Group], source: RewardSource) -> list[Group]:
         """Groups under the rewards of `source`; what it cannot score is left out and counted."""
         labelled, lost = label_all(groups, source, self.on_failed_reward)
@@ -242,8 +281,9 @@ class Trainer:
     ) -> list[Group]:
         """Label with `source` and store the log-probs of the policy that collected (pi_B).
 
-        They cannot be computed once that policy is gone (arXiv:2607.04713, Eq. 4). `watched`
-        scores the groups too, for the record alone.
+        They cannot be computed once that policy is gone (arXiv:2607.04713, Eq. 4): of what is one
+        step off they are those that it was sampled with. `watched` scores the groups too, for the
+        record alone.
         """
         metrics = collected.metrics()
         groups = collected.groups
@@ -251,7 +291,7 @@ class Trainer:
             groups = self._labelled(groups, watched)
             metrics[f"{watched.name}_reward_mean"] = mean_return(groups)
         groups = [label(group, source) for group in groups]
-        if self.algorithm.behavior == "engine":
+        if self.algorithm.behavior == "engine" or collected.version != self.policy.version:
             scored = [group.sampled_logprob for group in groups]
         else:
             scores = self.policy.score(collate(groups), collected.temperature)

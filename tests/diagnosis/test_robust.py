@@ -62,7 +62,7 @@ def test_one_row_tells_nothing_but_counts(tmp_path: Path) -> None:
     found = diagnose(observe(folder))
     assert not found.findings
     assert (
-        "kl_old has 1 rows, 3 are needed"
+        "1 of 3 rows that are needed"
         in dict((rule.cause, why) for rule, why in found.unchecked)["large_kl"]
     )
     assert {rule.cause for rule in found.in_order} >= {"not_finite", "skipped_steps"}

@@ -164,5 +164,5 @@ def _enough(
     if not points:
         raise NoDataError(f"no {name} in the {' and '.join(phases)} rows")
     if len(points) < LEAST_ROWS:
-        raise NoDataError(f"{name} has {len(points)} rows, {LEAST_ROWS} are needed")
+        raise NoDataError(f"{len(points)} of {LEAST_ROWS} rows that are needed")
     return points

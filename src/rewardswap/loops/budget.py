@@ -22,6 +22,12 @@ class Budget:
             return trainer.agent_updates
         return int(trainer.counters[self.unit])
 
+    def ends_with(self, trainer: "Trainer", *, of_agent: bool) -> bool:
+        """Whether the update under way, of the agent or of the explorer, spends it; steps are those
+        that are known."""
+        more = {"agent_updates": int(of_agent), "all_updates": 1, "environment_steps": 0}
+        return self.done(trainer) + more[self.unit] >= self.amount
+
     def spent(self, trainer: "Trainer") -> bool:
         """Whether it is spent."""
         return self.done(trainer) >= self.amount

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rewardswap.collection import Collected
+from rewardswap.collector import Phase
 from rewardswap.errors import StopAskedError
 from rewardswap.loops.budget import Budget
 from rewardswap.trainer import Trainer
@@ -18,11 +20,28 @@ class Loop(ABC):
     def __init__(self, trainer: Trainer, budget: Budget) -> None:
         self.trainer = trainer
         self.budget = budget
+        self.ahead: Collected | None = None
+        """The next batch, where it was played while the policy learned from the one before."""
 
     @property
     def finished(self) -> bool:
-        """Whether the budget is spent."""
-        return self.budget.spent(self.trainer)
+        """Whether the budget is spent, and nothing that was played waits to be learned from."""
+        return self.ahead is None and self.budget.spent(self.trainer)
+
+    def take(self, phase: Phase, tasks: int, group_size: int) -> Collected:
+        """The batch that was played ahead, or one that is played now."""
+        ahead, self.ahead = self.ahead, None
+        return ahead or self.trainer.collect(phase, tasks, group_size)
+
+    def begin(
+        self, phase: Phase, tasks: int, seen: Collected, *, more: bool = True
+    ) -> Callable[[], Collected | None]:
+        """Begin the batch behind `seen`, where the run is one step off and has `more` updates of
+        this kind; what is returned waits for it."""
+        ends = self.budget.ends_with(self.trainer, of_agent=phase == "learn")
+        if ends or not (more and self.trainer.one_step_off):
+            return lambda: None
+        return self.trainer.begin(phase, tasks, seen.group_size, seen)
 
     @abstractmethod
     def step(self) -> None:

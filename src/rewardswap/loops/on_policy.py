@@ -34,10 +34,12 @@ class OnPolicy(Loop):
 
     def step(self) -> None:
         """One update."""
-        trainer = self.trainer
-        seen = trainer.collect("learn", self.batch.tasks, self.batch.group_size)
+        trainer, tasks = self.trainer, self.batch.tasks
+        seen = self.take("learn", tasks, self.batch.group_size)
+        following = self.begin("learn", tasks, seen)
         self.before_scoring(seen.groups)
         trainer.update(seen, self.reward, "learn", before_scoring=self.before_scoring)
+        self.ahead = following()
         if self.watch is not None:
             self.watch.see(trainer.labelled)
 
@@ -45,10 +47,12 @@ class OnPolicy(Loop):
         """Nothing: the agent is never away."""
 
     def state(self) -> dict[str, Any]:
-        """What the watch knows; between two updates nothing else is."""
-        return {} if self.watch is None else {"watch": self.watch.state()}
+        """What the watch knows, and what is played ahead."""
+        watch = {} if self.watch is None else {"watch": self.watch.state()}
+        return {**watch, "ahead": self.ahead}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state`."""
+        self.ahead = state.get("ahead")
         if self.watch is not None:
             self.watch.restore(state["watch"])

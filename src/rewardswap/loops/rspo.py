@@ -116,6 +116,7 @@ class Rspo(Loop):
             "lengths": self.lengths.state(),
             "weight": None if self.weight is None else self.weight.state(),
             "watch": None if self.watch is None else self.watch.state(),
+            "ahead": self.ahead,
             "start_critic": self.start_critic,
         }
 
@@ -128,6 +129,7 @@ class Rspo(Loop):
             self.weight.restore(state["weight"])
         if self.watch is not None:
             self.watch.restore(state["watch"])
+        self.ahead = state.get("ahead")
         self.start_critic = state["start_critic"]
 
     def _branch(self) -> None:
@@ -146,7 +148,9 @@ class Rspo(Loop):
     def _explore(self) -> None:
         """One of the k updates of phase 1, under the dense reward."""
         position, trainer, swap = self.position, self.trainer, self.swap
-        seen = trainer.collect("explore", self.tasks, self.size)
+        seen = self.take("explore", self.tasks, self.size)
+        k = self.lengths.explore_steps
+        following = self.begin("explore", self.tasks, seen, more=position.updates + 1 < k)
         self._watch(seen.groups)
         reused = swap.reuse_first_batch and not position.updates
         if reused:
@@ -154,8 +158,8 @@ class Rspo(Loop):
         if swap.harvest != "final" and not reused:
             position.harvested += trainer.harvest(seen, self.outcome)
         trainer.update(seen, self.dense, "explore", before_scoring=self._watch)
+        self.ahead = following()
         position.updates += 1
-        k = self.lengths.explore_steps
         if not self._hacked(trainer.labelled) and position.updates < k:
             return
         if swap.harvest != "during" or not position.harvested:
@@ -218,13 +222,16 @@ class Rspo(Loop):
         position, trainer = self.position, self.trainer
         fresh, position.first = position.first, None  # D_on ~ pi_theta
         if fresh is None:
-            fresh = trainer.collect("learn", self.tasks, self.size)
+            fresh = self.take("learn", self.tasks, self.size)
             self._keep(fresh.groups)
+        last = position.updates + 1 == self.lengths.learn_steps
+        following = self.begin("learn", self.tasks, fresh, more=not last)
         count = min(self.replay_count, len(self.buffer))
         trainer.note(missing_replay=float(self.replay_count - count))
         replayed = self.buffer.sample(count) if count else []  # D_off ~ pi_B, best first
         share = self._share(fresh)
         trainer.update(fresh, self.outcome, "learn", replayed, share, self._keep)  # the swap
+        self.ahead = following()
         position.updates += 1
         if position.updates == self.lengths.learn_steps or self.finished:
             self._end_loop()

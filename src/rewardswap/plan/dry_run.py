@@ -175,7 +175,11 @@ def _short(run: Run, output: Path) -> Run:
     reward = run.reward
     each = reward.group_size * len(reward.temperatures)
     critic = run.method.algorithm().critic
-    swap = replace(run.swap, explore_steps=min(1, run.swap.explore_steps), learn_steps=1)
+    swap = replace(
+        run.swap,
+        explore_steps=min(1, run.swap.explore_steps),
+        learn_steps=1 + rollout.one_step_off,  # one is refused there; the budget is one update
+    )
     return replace(
         run,
         output=output,
@@ -186,6 +190,7 @@ def _short(run: Run, output: Path) -> Run:
             cut_actions=rollout.cut_actions,
             episode_seconds=rollout.episode_seconds,
             failure_limit=rollout.failure_limit,
+            one_step_off=rollout.one_step_off,
         ),
         swap=swap,
         reward=replace(reward, trajectories=REWARD_TASKS * each),

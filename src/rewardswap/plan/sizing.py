@@ -130,7 +130,8 @@ class Sizing:
         state = self._state()
         rollout = {**state, **self._rollout()}
         update = {**state, **self._update()}
-        if self.run.rollout.engine == "vllm" and not self.run.rollout.sleeps:
+        settings = self.run.rollout
+        if settings.one_step_off or (settings.engine == "vllm" and not settings.sleeps):
             update |= self._rollout()
         phases = {"rollout": rollout, "update": update}
         host: Parts = {}
@@ -170,7 +171,8 @@ class Sizing:
         reference = self.run.method.algorithm().needs_reference
         parts["start policy's copy"] = self._part(models.copied) if reference else models.copied
         parts["process reward's trunk"] = models.backbone
-        if self.sharded and self.run.rollout.engine == "hugging_face":
+        rollout = self.run.rollout
+        if rollout.engine == "hugging_face" and (self.sharded or rollout.one_step_off):
             parts["sampler's copy"] = weight_bytes(self.shape.parameters, self.width)
         return parts
 

@@ -63,6 +63,10 @@ class RolloutConfig:
     """vllm: most tokens of an episode, prompts and actions; none: the model's positions."""
     memory_share: float = 0.9
     """vllm: part of the device's memory that its weights and its cache take."""
+    one_step_off: bool = False
+    """Whether each batch but the first of a phase is played while the policy learns from the one
+    before (an extension): it is one update old, and corrected by what it was sampled with. The
+    engine has its own weights then, hugging_face a copy (docs/scale.md)."""
     sleeps: bool = False
     """vllm: whether it gives the GPU's memory back while the policy learns."""
     url: str = LOCAL
@@ -85,6 +89,10 @@ class RolloutConfig:
             share = getattr(self, name)
             if share is not None and not 0 < share <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {share}")
+        if self.one_step_off and self.sleeps:
+            raise ValueError(
+                "sleeps does nothing with one_step_off: the engine plays while the policy learns"
+            )
         Limits(1, self.cut_actions, self.episode_seconds)
         at_least(0, workers=self.workers, restarts=self.restarts)
         at_least(0, restart_seconds=self.restart_seconds)

@@ -10,6 +10,9 @@ from rewardswap.types import EpisodeFailure, Trajectory
 
 Play = Callable[[Sequence[EpisodeRequest], int, int, float | None], Played]
 """Plays episodes: (requests, seed, policy version, temperature or the run's own)."""
+Begin = Callable[[Sequence[EpisodeRequest], int, int], Callable[[], Played]]
+"""Begins to play episodes in the background: (requests, seed, policy version). What it gives waits
+for their end; every rank calls it."""
 
 
 def play_shared(
@@ -27,9 +30,7 @@ def play_shared(
     """
     if ranks.size == 1:
         return play(requests, seed, version, temperature)
-    tasks = list(dict.fromkeys(request.task.id for request in requests))
-    mine = set(share(tasks, ranks))
-    own = [request for request in requests if request.task.id in mine]
+    own = own_requests(requests, ranks)
     asked: StopAskedError | None = None
     played: Played | None = None
     try:
@@ -43,6 +44,13 @@ def play_shared(
     if len(found) < len(parts):
         raise StopAskedError("another rank was asked to stop")
     return _joined(requests, found)
+
+
+def own_requests(requests: Sequence[EpisodeRequest], ranks: Ranks) -> Sequence[EpisodeRequest]:
+    """This rank's requests: those of whole groups."""
+    tasks = list(dict.fromkeys(request.task.id for request in requests))
+    mine = set(share(tasks, ranks))
+    return [request for request in requests if request.task.id in mine]
 
 
 def _joined(requests: Sequence[EpisodeRequest], parts: Sequence[Played]) -> Played:
