@@ -70,6 +70,7 @@ def test_calls_to_other_ranks_are_waiting(
     ]
 
 
+@pytest.mark.slow
 def test_it_runs_alone_and_on_two_processes() -> None:
     small = ["--ranks", "1", "2", "--tasks", "1", "--updates", "2", "--repeats", "1"]
     found = subprocess.run(
