@@ -35,6 +35,7 @@ METHODS: dict[str, Any] = {
     "lora": GRPO(**WEIGHTED),
     "bfloat16": GRPO(),
     "one-group": GRPO(),
+    "rspo-one-step-off": GRPO(),
 }
 
 
@@ -56,9 +57,11 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
     learners = make_learners(
         config, model, start, algorithm, ranks=ranks, shard=shard if sharded else None
     )
+    play = partial(play_shared, ChangedPlay(by_index), ranks)
     trainer = trainer_of(
-        partial(play_shared, ChangedPlay(by_index), ranks),
+        play,
         record,
+        begin=partial(_begin, play) if name.endswith("one-step-off") else None,
         policy=learners.policy,
         reference=learners.reference,
         critic=learners.critic,
@@ -84,6 +87,11 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
             if not key.endswith("seconds"):
                 state[f"metric.{n}.{key}"] = torch.tensor(value, dtype=torch.float64)
     return state
+
+
+def _begin(play: Any, *asked: Any) -> Any:
+    """Episodes are played together when they are taken, behind the update."""
+    return lambda: play(*asked, None)
 
 
 def main(folder: Path, mode: str, names: list[str]) -> None:
