@@ -32,7 +32,7 @@ ALLOWED = {
     "checks": set(),
     "outside": set(),
     "ranks": {"errors"},
-    "distributed": {"ranks", "models", "checkpoints"},
+    "distributed": {"ranks", "models"},
     "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks", "errors", "ranks", "whole"},
@@ -193,8 +193,10 @@ ALLOWED = {
     "checkpoints": {
         "checks",
         "collection",
+        "distributed",
         "errors",
         "models",
+        "ranks",
         "rewards",
         "trainer",
         "types",

@@ -16,6 +16,7 @@ from rewardswap.configuration import Run
 from rewardswap.dense import DenseReward
 from rewardswap.errors import UnfitCheckpointError
 from rewardswap.evaluation import Evaluation
+from rewardswap.ranks import by_first
 from rewardswap.run_folder import RunFolder
 from rewardswap.settings import as_toml
 from rewardswap.stage import Stage
@@ -84,8 +85,13 @@ def found_in(
 
     Raises ValueError where the run has ended, or does not find what it was begun with.
     """
-    if (folder.path / "summary.json").exists() and not checkpoints.numbers():
-        raise ValueError(f"the run in {folder.path} has ended: there is nothing to go on with")
+
+    def refuse_ended() -> None:
+        if (folder.path / "summary.json").exists() and not checkpoints.numbers():
+            raise ValueError(f"the run in {folder.path} has ended: there is nothing to go on with")
+
+    ranks = checkpoints.ranks
+    by_first(ranks, refuse_ended)
     found = checkpoints.newest()
     if found is None:
         return None
@@ -96,7 +102,7 @@ def found_in(
                 f"{folder.path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
                 f"{now[:16]} now; bring back what was there, or start a new run"
             )
-    folder.refuse_shorter(found.state["sizes"])
+    by_first(ranks, lambda: folder.refuse_shorter(found.state["sizes"]))
     return found
 
 

@@ -95,24 +95,22 @@ class Training:
         )
         track = run.track if self.keeps else TrackConfig()
         self.tracking = Tracking(track, output, as_toml(run))
-        self.resumed = by_first(ranks, lambda: self._opened(output, resume=resume))
+        folder = (output if ranks.size == 1 else ranks.first(output.absolute())) / "checkpoints"
+        self.checkpoints = Checkpoints(folder, run.checkpoint.keep, PARTS, ranks)
+        by_first(ranks, lambda: self._open(output, resume=resume))
         if not self.keeps:
-            self._opened(output, resume=False)
-
-    def _opened(self, output: Path, *, resume: bool) -> Found | None:
-        """Open the run folder; the checkpoint to go on from."""
-        keep = self.run.checkpoint.keep
-        self.folder = RunFolder(output, resume=resume)
-        self.checkpoints = Checkpoints(output / "checkpoints", keep, PARTS)
-        if self.ranks.size > 1:
-            from rewardswap.distributed.checkpoints import SharedCheckpoints
-
-            folder = self.checkpoints.folder
-            self.checkpoints = SharedCheckpoints(folder, keep, PARTS, self.ranks)
-        if not resume:
-            return None
+            self._open(output, resume=False)
+        self.resumed: Found | None = None
         with given_up(self.folder, self.stage):
-            return found_in(self.folder, self.checkpoints, self.known.identity)
+            if sharded(run, ranks) and run.checkpoint.every:
+                from rewardswap.distributed.parts import refuse_unseen
+
+                refuse_unseen(folder.parent, ranks)
+            if resume:
+                self.resumed = found_in(self.folder, self.checkpoints, self.known.identity)
+
+    def _open(self, output: Path, *, resume: bool) -> None:
+        self.folder = RunFolder(output, resume=resume)
 
     @property
     def keeps(self) -> bool:

@@ -115,7 +115,7 @@ def _train_with(ranks: Ranks, run: Run, console: Console, *, resume: bool) -> No
                 *map(one_line, getattr(error, "__notes__", ())),
             ]
         )
-        path = training.folder.path
+        path = training.checkpoints.folder.parent  # rank 0's, on every rank
         kept = training.checkpoints.numbers()
         then = "goes on" if kept else "begins it again: no checkpoint was kept yet"
         where = "" if ranks.size == 1 else f"rank {ranks.rank}: "

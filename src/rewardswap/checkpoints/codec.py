@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rewardswap.collection import Collected
 from rewardswap.models.learner import Snapshot
-from rewardswap.models.shards import gathered
+from rewardswap.models.shards import is_part
 from rewardswap.rewards.online import Collected as FittedOn
 from rewardswap.trainer import Agent
 from rewardswap.types import Group, Task, Trajectory, Turn
@@ -42,6 +42,8 @@ class Encoded:
     tree: Any
     trajectories: list[Any]
     tensors: dict[str, Tensor]
+    parts: dict[str, Tensor] = field(default_factory=dict)
+    """Tensors that all ranks hold together; every rank has the same names for them."""
 
 
 def encode(state: Any) -> Encoded:
@@ -52,15 +54,7 @@ def encode(state: Any) -> Encoded:
         name: torch.from_numpy(np.concatenate([np.zeros(0, ARRAYS[name]), *pool]))
         for name, pool in writer.pools.items()
     }
-    return Encoded(tree, writer.trajectories, {**writer.tensors, **pools})
-
-
-def gather(state: Any) -> None:
-    """Take part in `encode`, which rank 0 is calling: every tensor that is in parts, in its order.
-
-    Nothing of it is kept.
-    """
-    _Gatherer().plain(state)
+    return Encoded(tree, writer.trajectories, {**writer.tensors, **pools}, writer.parts)
 
 
 def decode(encoded: Encoded) -> Any:
@@ -77,6 +71,7 @@ def decode(encoded: Encoded) -> Any:
 @dataclass
 class _Writer:
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    parts: dict[str, Tensor] = field(default_factory=dict)
     trajectories: list[Any] = field(default_factory=list)
     pools: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in ARRAYS})
     _places: dict[int, int] = field(default_factory=dict)
@@ -93,6 +88,8 @@ class _Writer:
         if type(value) is tuple:
             return {"tuple": [self.plain(part) for part in value]}
         if isinstance(value, Tensor):
+            if is_part(value):
+                return {"part": self._part(value.detach())}
             return {"tensor": self._tensor(value)}
         if isinstance(value, np.ndarray):
             return {"array": self._array(value)}
@@ -110,14 +107,24 @@ class _Writer:
 
     def _tensor(self, value: Tensor) -> str:
         name = f"{len(self.tensors)}"
-        tensor = gathered(value.detach()).cpu().contiguous()
+        tensor = value.detach().cpu().contiguous()
         storage = tensor.untyped_storage()
-        all_of_it = storage.nbytes() == tensor.nbytes
-        if not all_of_it or storage.data_ptr() in self._storages:
-            tensor = tensor.clone()  # a file of safetensors holds no two views of one storage
-        self._storages.add(tensor.untyped_storage().data_ptr())
+        if storage.nbytes() != tensor.nbytes or self._seen(tensor):
+            tensor = tensor.clone()
         self.tensors[name] = tensor
         return name
+
+    def _part(self, value: Any) -> str:
+        name = f"{len(self.parts)}"
+        self.parts[name] = value.clone() if self._seen(value.to_local()) else value
+        return name
+
+    def _seen(self, tensor: Tensor) -> bool:
+        """Whether its storage is another's too: a safetensors file holds no two views of one."""
+        place = tensor.untyped_storage().data_ptr()
+        seen = place in self._storages
+        self._storages.add(place)
+        return seen
 
     def _array(self, value: Any) -> list[Any]:
         name = next((n for n, kind in ARRAYS.items() if value.dtype == kind), None)
@@ -133,15 +140,6 @@ class _Writer:
             self._places[id(value)] = len(self.trajectories)
             self.trajectories.append(self._fields(value))
         return self._places[id(value)]
-
-
-class _Gatherer(_Writer):
-    def _tensor(self, value: Tensor) -> str:
-        gathered(value.detach())
-        return ""
-
-    def _array(self, value: Any) -> list[Any]:
-        return []
 
 
 class _Reader:
@@ -163,6 +161,8 @@ class _Reader:
             return Counter(table) if kind == "counter" else table
         if kind == "tensor":
             return self.encoded.tensors[content]
+        if kind == "part":
+            return self.encoded.parts[content]
         if kind == "array":
             name, start, length = content
             return self.pools[name][start : start + length].copy()

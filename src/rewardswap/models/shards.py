@@ -51,8 +51,12 @@ def put(value: Tensor, target: Tensor) -> None:
 
 
 def parted_like(value: Any, like: Tensor) -> Any:
-    """A whole tensor in parts, where `like` of the same shape is in parts; else the value."""
-    if not is_part(like) or is_part(value) or getattr(value, "shape", None) != like.shape:
+    """A tensor in parts on the devices of `like`, where that is in parts and of the same shape;
+    else the value."""
+    if not is_part(like) or getattr(value, "shape", None) != like.shape:
+        return value
+    held: Any = like
+    if is_part(value) and value.device_mesh == held.device_mesh:
         return value
     found = torch.zeros_like(like, dtype=value.dtype)
     put(value, found)
