@@ -55,6 +55,7 @@ ALLOWED = {
         "env_config",
         "evaluation_command",
         "experiments",
+        "export_command",
         "help",
         "inspection",
         "methods",

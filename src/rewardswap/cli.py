@@ -84,6 +84,7 @@ COMMANDS: dict[str, Command] = {
     "check": _of("inspection.command:check"),
     "report": _of("comparison.command:report"),
     "sft": _of("training_commands:make_base_agent"),
+    "export": _of("export_command:export"),
     "prm": _of("prm.command:prm"),
     "model": _of("model_fetch.command:model"),
     "data": _of("data:data"),

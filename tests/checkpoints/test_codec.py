@@ -122,6 +122,7 @@ def test_what_is_not_known_is_refused(value: Any) -> None:
         {"a": 1, "b": 2},
         {"os.system": "x"},
         {"tensor": "9"},
+        {"part": "0"},
         {"array": ["integers"]},
         {"trajectory": 3},
         {"task": [["id", "x"]]},

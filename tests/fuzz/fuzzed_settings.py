@@ -23,6 +23,7 @@ from rewardswap.data import GenerateWebShop, PrepareWebShop
 from rewardswap.env_config import ENVIRONMENTS
 from rewardswap.evaluation_command import EvaluationRun
 from rewardswap.experiments.command import ExperimentSettings
+from rewardswap.export_command import ExportSettings
 from rewardswap.methods import METHODS, method_class
 from rewardswap.model_fetch.command import Fetch
 from rewardswap.options import option_types
@@ -49,6 +50,7 @@ STARTS: Mapping[tuple[str, ...], Any] = {
     ("demo",): RECIPES["demo"](),
     ("eval",): EvaluationRun(),
     ("sft",): rewardswap.sft.BaseAgentConfig(),
+    ("export", "run"): ExportSettings,
     ("prm", "collect", "--output", "data"): Collecting(),
     ("prm", "train", "data"): Fitting(),
     ("prm", "eval", "data"): Judging(),

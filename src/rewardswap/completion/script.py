@@ -34,7 +34,7 @@ WORDS_OF_KEYS: Mapping[str, Sequence[str]] = {
     "reward": RULES,
 }
 """Names that a key knows, beside files, folders and functions that it takes as well."""
-RUNS = ("view", "diagnose")
+RUNS = ("view", "diagnose", "export")
 """Commands that read folders of runs and no files."""
 PREAMBLE = {
     "bash": '_rewardswap_{name}() {{ compgen -W "{words}" -- "$1"; compgen -f -- "$1"; }}',

@@ -50,6 +50,7 @@ def command_keys() -> Mapping[str, Mapping[str, Key]]:
     from rewardswap.env_config import ENVIRONMENTS
     from rewardswap.evaluation_command import EvaluationRun
     from rewardswap.experiments.command import ExperimentSettings
+    from rewardswap.export_command import ExportSettings
     from rewardswap.inspection.command import CheckSettings
     from rewardswap.methods import METHODS
     from rewardswap.model_fetch.command import Fetch
@@ -73,6 +74,7 @@ def command_keys() -> Mapping[str, Mapping[str, Key]]:
         "play": [("", Playing()), *worlds],
         "doctor": [("", Examination()), *worlds],
         "sft": [("", BaseAgentConfig()), *lessons],
+        "export": [("", ExportSettings)],
         "prm collect": [("", Collecting()), *worlds],
         "prm train": [("", Fitting())],
         "prm eval": [("", Judging())],

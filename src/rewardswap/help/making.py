@@ -14,6 +14,20 @@ MAKE = (
         ),
     ),
     Help(
+        "export",
+        "Write the policy of a run that has not ended as a model folder.",
+        ("RUN --output FOLDER",),
+        (
+            ("export runs/RUN --output FOLDER", "from its newest whole checkpoint"),
+            ("eval --model FOLDER", "how good it is"),
+            ("train demo --policy.model FOLDER", "go on from it in another run"),
+        ),
+        (
+            "It is the agent, also while an explorer is at work, with an adapter merged into it.",
+            "A run that has ended holds its policy already: runs/RUN/checkpoint.",
+        ),
+    ),
+    Help(
         "prm",
         "Collect rollouts for process rewards, train models, judge them.",
         ("collect | train | eval ...",),

@@ -1,0 +1,133 @@
+"""`rewardswap export`: the agent of a run that has not ended, the policy that a stop writes."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from commands import refused
+from killed import Kill, elsewhere, execute
+from rewardswap.checkpoints.config import CheckpointConfig
+from rewardswap.cli import main
+from rewardswap.configuration import Run
+from rewardswap.env_config.alfworld import Alfworld
+from rewardswap.loops.settings import Batch, RewardSwap
+from rewardswap.models.loading import load_language_model, model_folder
+from rewardswap.models.policy import Policy
+from rewardswap.recipes import demo
+from rewardswap.rewards.sources import RewardConfig
+from rewardswap.session import Training
+from rewardswap.settings import write_run
+
+RUN = replace(
+    demo(),
+    env=Alfworld(turn_limit=4, generated_games=40, evaluation_tasks=4),
+    batch=Batch(tasks=4, group_size=4),
+    swap=RewardSwap(1, 2, 1 / 4),
+    reward=RewardConfig(dense="progress"),
+    checkpoint=CheckpointConfig(every=1),
+    budget=4,
+)
+LORA = replace(
+    RUN, policy=replace(RUN.policy, lora_rank=2, precision="bfloat16", learning_rate=0.01)
+)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was killed in phase 1, behind the explorer's update."""
+    folder = tmp_path_factory.mktemp("killed") / "run"
+    assert execute(elsewhere(RUN, folder), kill=Kill("harvest")) == -9
+    return folder
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    name = "model.safetensors"
+    found, wanted = load_file(one / name), load_file(other / name)
+    return found.keys() == wanted.keys() and all(
+        value.dtype == wanted[key].dtype and bool((value == wanted[key]).all())
+        for key, value in found.items()
+    )
+
+
+def test_in_phase_one_it_is_the_agent_and_not_the_explorer(
+    killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first explorer's agent is the start policy still."""
+    main(["export", str(killed), "--output", str(tmp_path / "policy")])
+    assert capsys.readouterr().out == (
+        f"The agent of checkpoint 2, after 0 updates: {tmp_path / 'policy'}\n"
+    )
+    assert same_weights(tmp_path / "policy", model_folder("base-agent"))
+    assert load_language_model(str(tmp_path / "policy")).tokenizer.chat_template
+
+
+@pytest.mark.parametrize("run", [RUN, LORA], ids=["weights", "adapter"])
+def test_it_is_the_policy_that_a_run_writes_where_it_stops(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if run is LORA:
+        pytest.importorskip("peft", reason="the extra `lora` is not installed")
+    folder = tmp_path / "run"
+    write_run(run, tmp_path / "run.toml")
+    step, steps = Policy.step, [0]
+
+    def interrupting(self: Policy, *args: object, **more: object) -> object:
+        steps[0] += 1
+        if steps[0] == 4:
+            raise KeyboardInterrupt
+        return step(self, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Policy, "step", interrupting)
+    monkeypatch.setattr(Training, "_save", lambda _: None)
+    with pytest.raises(SystemExit):
+        main(["train", str(tmp_path / "run.toml"), "--output", str(folder)])
+    monkeypatch.undo()
+    main(["export", str(folder), "--output", str(tmp_path / "policy")])
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    training = Training(elsewhere(run, other), resume=True)
+    assert training.resumed is not None
+    state = training.resumed.state
+    trainer = training._trainer(None)  # type: ignore[arg-type]
+    trainer.resume(state["trainer"], state["learners"])
+    training._save()
+    training.folder.close()
+    training.stage.close()
+    assert trainer.agent_updates > 0
+    assert same_weights(tmp_path / "policy", other / "checkpoint")
+
+
+def test_what_cannot_be_exported_is_refused(
+    killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to = ["--output", str(tmp_path / "policy")]
+    assert "export needs one run folder, got none" in refused(capsys, "export", *to)
+    assert "no config.toml in it" in refused(capsys, "export", str(tmp_path), *to)
+    said = refused(capsys, "export", str(killed), "--output", str(killed))
+    assert f"{killed} is not empty; give another --output" in said
+    folder = tmp_path / "run"
+    shutil.copytree(killed, folder)
+    config = folder / "config.toml"
+    text = config.read_text()
+    config.write_text(text.replace('lora_rank = "none"', "lora_rank = 2"))
+    said = refused(capsys, "export", str(folder), *to, code=1)
+    assert "checkpoint 2 does not fit this run" in said
+    config.write_text(text.replace('model = "base-agent"', 'model = "shop-agent"'))
+    said = refused(capsys, "export", str(folder), *to)
+    assert "the model shop-agent is not what the run" in said
+    config.write_text(text)
+    for number in ("00000001", "00000002"):
+        manifest = folder / "checkpoints" / number / "manifest.json"
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "number": 0}))
+        said = refused(capsys, "export", str(folder), *to) if number == "00000002" else ""
+    assert "none of the 2 checkpoints" in said
+    shutil.rmtree(folder / "checkpoints")
+    assert "the run has not come to one" in refused(capsys, "export", str(folder), *to)
+    shutil.copytree(model_folder("base-agent"), folder / "checkpoint")
+    said = refused(capsys, "export", str(folder), *to)
+    assert f"the run's policy is in {folder / 'checkpoint'}" in said
+    assert not (tmp_path / "policy").exists()
