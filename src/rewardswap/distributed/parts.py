@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
+from warnings import catch_warnings, filterwarnings
 
 import torch
 from safetensors import SafetensorError
@@ -75,7 +76,9 @@ def read_parts(folder: Path, ranks: Ranks) -> dict[str, Tensor]:
         else:
             found[name] = empty_in_parts(shape, dtype=kind, device_mesh=mesh, placements=[Shard(0)])
     reader = HuggingFaceStorageReader(str(folder))
-    _by_all(lambda: load(found, storage_reader=reader, no_dist=mesh is None))
+    with catch_warnings():  # that one process alone reads is meant
+        filterwarnings("ignore", message="torch.distributed is disabled", category=UserWarning)
+        _by_all(lambda: load(found, storage_reader=reader, no_dist=mesh is None))
     return found
 
 
