@@ -95,15 +95,21 @@ def found_in(
     found = checkpoints.newest()
     if found is None:
         return None
-    for name, was in found.state["identity"].items():
+    by_first(ranks, lambda: _refuse_another(folder, found.state, identity))
+    return found
+
+
+def _refuse_another(
+    folder: RunFolder, state: Mapping[str, Any], identity: Mapping[str, str]
+) -> None:
+    for name, was in state["identity"].items():
         now = str(identity.get(name))
         if now != was:
             raise ValueError(
                 f"{folder.path} cannot go on: its {name.replace('_', ' ')} was {was[:16]}, and is "
                 f"{now[:16]} now; bring back what was there, or start a new run"
             )
-    by_first(ranks, lambda: folder.refuse_shorter(found.state["sizes"]))
-    return found
+    folder.refuse_shorter(state["sizes"])
 
 
 @contextmanager

@@ -105,9 +105,12 @@ def test_what_cannot_be_exported_is_refused(
     config.write_text(text.replace('lora_rank = "none"', "lora_rank = 2"))
     said = refused(capsys, "export", str(folder), *to, code=1)
     assert "checkpoint 2 does not fit this run" in said
-    config.write_text(text.replace('model = "base-agent"', 'model = "shop-agent"'))
+    changed = load_language_model("base-agent")
+    changed.model.get_input_embeddings().weight.data[0] += 1
+    changed.save_pretrained(tmp_path / "changed")
+    config.write_text(text.replace('"base-agent"', f'"{tmp_path / "changed"}"'))
     said = refused(capsys, "export", str(folder), *to)
-    assert "the model shop-agent is not what the run" in said
+    assert f"the model {tmp_path / 'changed'} is not what the run in" in said
     config.write_text(text)
     for number in ("00000001", "00000002"):
         manifest = folder / "checkpoints" / number / "manifest.json"

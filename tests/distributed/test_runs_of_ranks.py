@@ -13,6 +13,8 @@ import torch
 from safetensors.torch import load_file
 
 from launching import environment, free_port
+from rewardswap.checkpoints.files import Checkpoints
+from rewardswap.cli import main
 
 RUN = [
     *("train", "demo", "--env.generated-games", "80", "--env.evaluation-tasks", "6"),
@@ -91,5 +93,13 @@ def test_a_killed_run_goes_on_on_other_ranks(later: int, alone: Path, tmp_path: 
     for process in processes:  # as torchrun does where one has ended
         process.kill()
         process.communicate()
+    found = Checkpoints(folder / "checkpoints", keep=1).newest()
+    assert found is not None
+    assert [*(folder / "checkpoints" / f"{found.number:08}" / "parts").iterdir()]
+    agent = found.state["loop"]["position"]["agent"].policy.model
+    main(["export", str(folder), "--output", str(tmp_path / "policy")])
+    exported = load_file(tmp_path / "policy" / "model.safetensors")
+    for name, value in exported.items():
+        assert torch.equal(value, agent[name]), name
     ended(started(["train", "--resume", str(folder)], later))
     assert_same_run(folder, alone)
