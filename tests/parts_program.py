@@ -116,9 +116,11 @@ def do(deed: str, folder: Path, ranks: Ranks) -> None:
         case ["clear"]:
             checkpoints.clear()
         case ["unseen"]:
-            mine = folder if ranks.rank < 1 else folder / "elsewhere"
-            with pytest.raises(ValueError, match=r"rank 1 does not see .*all ranks share"):
-                parts.refuse_unseen(mine, ranks)
+            with pytest.MonkeyPatch.context() as patch:
+                if ranks.rank == 1:
+                    patch.setattr(Path, "read_text", full)
+                with pytest.raises(ValueError, match=r"rank 1 does not see .*all ranks share"):
+                    parts.refuse_unseen(folder, ranks)
             parts.refuse_unseen(folder, ranks)
 
 
