@@ -16,6 +16,7 @@ from rewardswap.models.loading import LanguageModel, load_language_model
 from rewardswap.models.precision import round_weights
 from rewardswap.prm.collection import collect_for_reward
 from rewardswap.ranks import ALONE, Ranks
+from rewardswap.rollout.placement import HERE, Placement
 from rewardswap.stage import Stage, make_stage
 from rewardswap.task_stream import derived_seed
 from rewardswap.trainer import Trainer
@@ -26,6 +27,7 @@ def stage_of(
     run: Run,
     load: Callable[..., LanguageModel] = load_language_model,
     ranks: Ranks = ALONE,
+    placement: Placement = HERE,
 ) -> Stage:
     """The stage of a run; raises ValueError naming what is missing and the way out."""
     policy = run.policy
@@ -40,6 +42,7 @@ def stage_of(
         chat_template=policy.chat_template,
         load=load,
         ranks=ranks,
+        placement=placement,
     )
 
 

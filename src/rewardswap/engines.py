@@ -11,6 +11,7 @@ from rewardswap.models.shards import gathered
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
+from rewardswap.rollout.placement import Servers
 from rewardswap.rollout.vllm import VllmEngine
 
 Precision = Literal["float32", "bfloat16"]
@@ -20,9 +21,16 @@ SMALL = 20_000_000
 
 
 def make_engine(
-    config: RolloutConfig, language_model: LanguageModel, folder: Path, precision: Precision
+    config: RolloutConfig,
+    language_model: LanguageModel,
+    folder: Path,
+    precision: Precision,
+    servers: Servers | None = None,
 ) -> RolloutEngine:
-    """The engine that the settings name; raises ValueError where it is not to be had."""
+    """The engine that the settings name; `servers` take the place of those that they name.
+
+    Raises ValueError where it is not to be had.
+    """
     ends = language_model.end_token_ids
     if config.engine == "vllm":
         return VllmEngine(
@@ -34,21 +42,26 @@ def make_engine(
             sleeps=config.sleeps,
         )
     if config.engine == "server":
-        return _server(config, ends)
+        return _server(config, ends, servers)
     small = language_model.model.num_parameters() < SMALL
     refill = config.refill or (1.0 if small else REFILL)
     return HuggingFaceEngine(language_model.model, ends, refill=refill)
 
 
-def _server(config: RolloutConfig, ends: Sequence[int]) -> RolloutEngine:
+def _server(config: RolloutConfig, ends: Sequence[int], servers: Servers | None) -> RolloutEngine:
     try:
         from rewardswap.rollout.server import ServerEngine
     except ImportError as error:
         raise ValueError(
             f"rollout.engine server needs {error.name}; pip install 'rewardswap[server]'"
         ) from error
-    urls = (config.url, *config.more_urls)
-    return ServerEngine(ends, urls=urls, model=config.server_model, exchange=config.exchange)
+    return ServerEngine(
+        ends,
+        urls=(config.url, *config.more_urls) if servers is None else servers.urls(),
+        model=config.server_model,
+        exchange=config.exchange,
+        whereabouts=None if servers is None else servers.url,
+    )
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from rewardswap.recording import Recorder
 from rewardswap.report import write_report
 from rewardswap.rewards.features import fingerprint
 from rewardswap.rewards.planted import phrase_rate
+from rewardswap.rollout.placement import HERE, Placement
 from rewardswap.run_folder import RunFolder, writing
 from rewardswap.run_state import PARTS, RunState, fitting, found_in, given_up, settings_sha256
 from rewardswap.screen import Screen
@@ -57,6 +58,7 @@ class Training:
         *,
         resume: bool = False,
         ranks: Ranks = ALONE,
+        placement: Placement = HERE,
     ) -> None:
         """With `resume` the run goes on from the last checkpoint in its folder, `run.output`.
 
@@ -65,7 +67,7 @@ class Training:
         self.ranks = ranks
         torch.set_num_threads(run.threads)
         torch.manual_seed(run.seed)
-        self.stage = stage_of(run, load, ranks)
+        self.stage = stage_of(run, load, ranks, placement)
         output = run.output or Path("runs") / f"{run.recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
         if not self.keeps:
             self._aside = TemporaryDirectory(prefix="rewardswap-rank-")

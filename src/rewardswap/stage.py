@@ -19,6 +19,7 @@ from rewardswap.rollout.engine import RolloutEngine, SamplingParams
 from rewardswap.rollout.environments import ListedWorld
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
 from rewardswap.rollout.hf import HuggingFaceEngine
+from rewardswap.rollout.placement import HERE, Placement
 from rewardswap.rollout.prompting import Context, make_context
 from rewardswap.rollout.shared import own_requests, play_shared
 from rewardswap.rollout.workers import WorkerEnvironments
@@ -153,6 +154,7 @@ def make_stage(
     load: Callable[..., LanguageModel] = load_language_model,
     chat_template: Path | None = None,
     ranks: Ranks = ALONE,
+    placement: Placement = HERE,
 ) -> Stage:
     """Everything that playing needs, with the environment's small agent where `model` is none.
 
@@ -189,8 +191,9 @@ def make_stage(
         max_tokens=language_model.action_tokens if action_tokens is None else action_tokens,
     )
     rollout = rollout or RolloutConfig()
-    environments = _workers(partial(env.world, language_model.wording), world.listed, rollout)
-    engine = make_engine(rollout, language_model, model_folder(model), precision)
+    recipe = partial(env.world, language_model.wording)
+    environments = _workers(recipe, world.listed, rollout, placement)
+    engine = make_engine(rollout, language_model, model_folder(model), precision, placement.servers)
     if sampling.max_tokens >= engine.context_limit:
         raise ValueError(
             f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "
@@ -212,7 +215,10 @@ def make_stage(
 
 
 def _workers(
-    recipe: Callable[[], World], splits: Sequence[str], rollout: RolloutConfig
+    recipe: Callable[[], World],
+    splits: Sequence[str],
+    rollout: RolloutConfig,
+    placement: Placement,
 ) -> WorkerEnvironments | None:
     if not rollout.workers:
         return None
@@ -223,4 +229,5 @@ def _workers(
         step_seconds=rollout.step_seconds,
         restart_seconds=rollout.restart_seconds,
         restarts=rollout.restarts,
+        start=placement.start_worker,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from rewardswap.cluster.settings import ClusterSettings
 from rewardswap.configuration import Run
 from rewardswap.help.showing import HELP, show_help
 from rewardswap.names import unknown
@@ -21,6 +22,7 @@ from rewardswap.options import (
 from rewardswap.plan.settings import DryRunSettings, PlanSettings, split_words
 from rewardswap.ranks import Ranks
 from rewardswap.recipes import RECIPES
+from rewardswap.rollout.placement import HERE, Placement
 from rewardswap.run_options import run_of
 from rewardswap.settings import read_run
 
@@ -28,19 +30,23 @@ from rewardswap.settings import read_run
 def train(words: list[str], console: Console) -> None:
     """Train from a recipe or a config.toml, with any setting changed."""
     if not words or words[0] in HELP:
-        show_help("rewardswap train", Run(recipe="name"), DryRunSettings(), words=words)
+        own = (DryRunSettings(), ClusterSettings())
+        show_help("rewardswap train", Run(recipe="name"), *own, words=words)
         return
-    if words[0] == "--resume":
-        _train(_run_to_resume(words[1:]), console, resume=True)
+    where, rest = split_words(ClusterSettings, words)
+    cluster = parse(ClusterSettings, ClusterSettings(), where, "rewardswap train")
+    if rest[:1] == ["--resume"]:
+        _train(_run_to_resume(rest[1:]), cluster, console, resume=True)
         return
-    trial, rest = split_words(DryRunSettings, words)
+    trial, rest = split_words(DryRunSettings, rest)
     settings = parse(DryRunSettings, DryRunSettings(), trial, "rewardswap train")
     run = _run_of(rest, "train")
     if settings.dry_run:
         refuse_named({"in a dry run": ["output"]}, rest)
+        refuse_named({"in a dry run": ["cluster", "ray-"]}, where)
         _rehearse(run, settings, console)
     else:
-        _train(run, console)
+        _train(run, cluster, console)
 
 
 def plan(words: list[str], console: Console) -> None:
@@ -59,7 +65,8 @@ def plan(words: list[str], console: Console) -> None:
 def demo(words: list[str], console: Console) -> None:
     """Train the small agent that ships with the package by RSPO in generated rooms."""
     if any(word in HELP for word in words):
-        show_help("rewardswap demo", RECIPES["demo"](), DryRunSettings(), words=words)
+        own = (DryRunSettings(), ClusterSettings())
+        show_help("rewardswap demo", RECIPES["demo"](), *own, words=words)
         return
     train(["demo", *words], console)
 
@@ -92,19 +99,32 @@ def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
         raise SystemExit(1) from None
 
 
-def _train(run: Run, console: Console, *, resume: bool = False) -> None:
-    from rewardswap.distributed.process_group import joined
+def _train(run: Run, cluster: ClusterSettings, console: Console, *, resume: bool = False) -> None:
+    if cluster.cluster == "ray":
+        checked(lambda: cluster.check(run))
+        from rewardswap.cluster.run import train_on_ray
 
-    with joined() as ranks:
-        _train_with(ranks, run, console if ranks.rank == 0 else Console(quiet=True), resume=resume)
+        code, said = train_on_ray(run, cluster, _train_with, resume=resume)
+    else:
+        from rewardswap.distributed.process_group import joined
+
+        with joined() as ranks:
+            own = console if ranks.rank == 0 else Console(quiet=True)
+            code, said = _train_with(ranks, run, own, resume=resume)
+    if code:
+        sys.stderr.write(f"rewardswap: {said}\n")
+        raise SystemExit(code)
 
 
-def _train_with(ranks: Ranks, run: Run, console: Console, *, resume: bool) -> None:
+def _train_with(
+    ranks: Ranks, run: Run, console: Console, *, resume: bool, placement: Placement = HERE
+) -> tuple[int, str]:
+    """Train as one of all ranks; the exit code, and what is to be said where it is not 0."""
     from rewardswap.errors import RunStoppedError
     from rewardswap.screen import Screen
     from rewardswap.session import Training
 
-    training = checked(lambda: Training(run, resume=resume, ranks=ranks))
+    training = checked(lambda: Training(run, resume=resume, ranks=ranks, placement=placement))
     try:
         training.execute(Screen(console))
     except (RunStoppedError, KeyboardInterrupt) as error:
@@ -119,11 +139,11 @@ def _train_with(ranks: Ranks, run: Run, console: Console, *, resume: bool) -> No
         kept = training.checkpoints.numbers()
         then = "goes on" if kept else "begins it again: no checkpoint was kept yet"
         where = "" if ranks.size == 1 else f"rank {ranks.rank}: "
-        sys.stderr.write(
-            f"rewardswap: {where}{said}; the record so far is in {path}, and "
-            f"`rewardswap train --resume {path}` {then}\n"
+        return 130 if by_hand else 1, (
+            f"{where}{said}; the record so far is in {path}, and "
+            f"`rewardswap train --resume {path}` {then}"
         )
-        raise SystemExit(130 if by_hand else 1) from None
+    return 0, ""
 
 
 def _run_to_resume(words: list[str]) -> Run:

@@ -42,6 +42,7 @@ def _choices(hint: Any) -> Sequence[str]:
 
 def command_keys() -> Mapping[str, Mapping[str, Key]]:
     """The keys of each command that has some, by its words."""
+    from rewardswap.cluster.settings import ClusterSettings
     from rewardswap.comparison.command import ReportSettings
     from rewardswap.configuration import Run
     from rewardswap.data import GenerateWebShop, PrepareWebShop
@@ -67,8 +68,8 @@ def command_keys() -> Mapping[str, Mapping[str, Key]]:
     lessons = [("env.", kind()) for kind in LESSONS.values()]
     run = [("", Run(recipe="name")), *methods, *worlds]
     settings: dict[str, list[tuple[str, Any]]] = {
-        "train": [*run, ("", DryRunSettings())],
-        "demo": [*run, ("", DryRunSettings())],
+        "train": [*run, ("", DryRunSettings()), ("", ClusterSettings())],
+        "demo": [*run, ("", DryRunSettings()), ("", ClusterSettings())],
         "plan": [*run, ("", PlanSettings())],
         "eval": [("", EvaluationRun()), *worlds],
         "play": [("", Playing()), *worlds],

@@ -23,6 +23,7 @@ EXTRAS = {
     "track": "--track.to: TensorBoard, Weights & Biases, ...",
     "gymnasium": "environments of Gymnasium with text spaces",
     "textworld": "games of TextWorld",
+    "ray": "--cluster ray: several machines, docs/scale.md",
     "verl": "methods inside verl: docs/verl.md",
 }
 """What each extra gives."""

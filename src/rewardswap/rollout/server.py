@@ -1,9 +1,10 @@
 """Sampling by servers elsewhere: vLLM's, or such that answer as it does."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,9 +42,10 @@ class ServerEngine:
 
     Of several servers each has a part of the sessions, by their names. One that does not answer is
     lost: what it was asked is asked of the others, and it comes back with the next weights that it
-    loads, never with older ones. Raises ValueError for a server that does not answer at first,
-    gives no token ids or no log-probs, or gives those before the temperature, for servers whose
-    contexts differ, and when all are lost.
+    loads, never with older ones. `whereabouts` says at which address a lost one is by then, none
+    while it is nowhere (without it: where it was). Raises ValueError for a server that does not
+    answer at first, gives no token ids or no log-probs, or gives those before the temperature, for
+    servers whose contexts differ, and when all are lost.
     """
 
     def __init__(
@@ -56,19 +58,27 @@ class ServerEngine:
         retries: int = 3,
         at_once: int = 256,
         exchange: Path | None = None,
+        whereabouts: Callable[[int], str | None] | None = None,
     ) -> None:
-        self._exchange = exchange
+        self._exchange, self._whereabouts = exchange, whereabouts
+        self._serve = partial(
+            ServedModel,
+            model=model,
+            end_token_ids=end_token_ids,
+            timeout=timeout,
+            retries=retries,
+            at_once=at_once,
+        )
         self._servers: list[ServedModel] = []
+        self._retried_before = 0
+        """By connections that were left for a server's new address."""
         self._lost: dict[int, NoAnswerError] = {}
         self._asked: dict[str, Asked] = {}
         self._moved = self._losses = 0
         self._told: dict[str, int] = {}
         try:
             for url in urls:
-                served = ServedModel(
-                    url, model, end_token_ids, timeout=timeout, retries=retries, at_once=at_once
-                )
-                self._servers.append(served)
+                self._servers.append(self._serve(url))
             self._transcripts = Transcripts(self._common_limit(), end_token_ids)
         except BaseException:
             self.close()
@@ -82,7 +92,8 @@ class ServerEngine:
     @property
     def retried(self) -> int:
         """Requests that were asked again so far, of the same server."""
-        return sum(server.connection.retried for server in self._servers)
+        now = sum(server.connection.retried for server in self._servers)
+        return self._retried_before + now
 
     def counted(self) -> Mapping[str, int]:
         """What went wrong since this was asked last."""
@@ -134,9 +145,9 @@ class ServerEngine:
         self._transcripts.sessions.refuse_live()
         with self._as_folder(weights) as folder:
             loading = {
-                number: server.begin_loading(folder)
-                for number, server in enumerate(self._servers)
-                if number not in self._lost or server.is_there()
+                number: self._servers[number].begin_loading(folder)
+                for number in range(len(self._servers))
+                if number not in self._lost or self._is_back(number)
             }
             for number, answer in loading.items():
                 try:
@@ -181,6 +192,23 @@ class ServerEngine:
                 asked.answer.cancel()
                 self._moved += 1
                 self._ask(session, asked.prompt, asked.sampling, asked.seed)
+
+    def _is_back(self, number: int) -> bool:
+        """Whether a lost server answers again, where it is now."""
+        server = self._servers[number]
+        url = server.url if self._whereabouts is None else self._whereabouts(number)
+        if url is None:
+            return False
+        if url == server.url:
+            return server.is_there()
+        try:
+            self._servers[number] = self._serve(url)
+        except NoAnswerError:
+            return False
+        self._retried_before += server.connection.retried
+        server.connection.close()
+        self._common_limit()
+        return True
 
     def _refuse_none(self) -> None:
         if len(self._lost) == len(self._servers):

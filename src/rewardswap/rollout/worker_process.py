@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import wait
+from typing import Protocol, runtime_checkable
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -17,6 +18,44 @@ START = (
 """What a worker runs: a new interpreter that finds the same modules, and nothing of `__main__`."""
 CHUNK = 1 << 20
 """Most bytes that are read at a time."""
+
+
+@runtime_checkable
+class Worker(Protocol):
+    """Something that answers one line at a time, here or on another machine."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is known to have ended."""
+        ...
+
+    def readable(self) -> bool:
+        """Whether there is something to read, or nothing more will come."""
+        ...
+
+    def fileno(self) -> int:
+        """What to wait on for an answer."""
+        ...
+
+    def send(self, line: bytes) -> None:
+        """Send a line; where it has ended, `receive` will say so."""
+        ...
+
+    def receive(self) -> bytes | None:
+        """What can be read now: a whole line, b"" while it is not whole, None at its end."""
+        ...
+
+    def kill(self) -> str:
+        """End it and whatever it started at once; how it ended, in words."""
+        ...
+
+    def end(self) -> None:
+        """Let it close its environments and end by itself."""
+        ...
+
+    def wait(self, until: float) -> None:
+        """Wait for its end, and end it at `until` (of `time.monotonic`)."""
+        ...
 
 
 class WorkerProcess:
@@ -47,7 +86,6 @@ class WorkerProcess:
         """Whether it has ended."""
         return self._process.poll() is not None
 
-    @property
     def readable(self) -> bool:
         """Whether there is something to read, or nothing more will come."""
         return bool(wait([self.fileno()], 0))
@@ -78,12 +116,12 @@ class WorkerProcess:
         line, self._read = bytes(self._read), bytearray()
         return line
 
-    def kill(self) -> int:
-        """End it and whatever it started at once; its exit status, that of a signal negative."""
+    def kill(self) -> str:
+        """End it and whatever it started at once; how it ended, in words."""
         with suppress(ProcessLookupError):  # all of them have ended
             os.killpg(self._process.pid, signal.SIGKILL)
         self._leave()
-        return self._process.wait()
+        return _ended(self._process.wait())
 
     def end(self) -> None:
         """Close its input, upon which it ends by itself."""
@@ -105,7 +143,15 @@ class WorkerProcess:
         self._process.wait()
 
 
-def end_all(processes: Iterable[WorkerProcess], seconds: float) -> None:
+def _ended(status: int) -> str:
+    if status < 0:
+        known = -status in set(signal.Signals)
+        name = signal.Signals(-status).name if known else f"signal {-status}"
+        return f"was ended by {name}"
+    return f"ended with exit status {status}"
+
+
+def end_all(processes: Iterable[Worker], seconds: float) -> None:
     """End processes side by side; those that have not after `seconds` are killed."""
     processes = list(processes)
     until = time.monotonic() + seconds

@@ -2,16 +2,16 @@
 
 import hashlib
 import json
-import signal
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardswap.rollout.environments import Places
 from rewardswap.rollout.host import Broken
 from rewardswap.rollout.worker import answer_of, broken_of
-from rewardswap.rollout.worker_process import WorkerProcess
+from rewardswap.rollout.worker_process import Worker, WorkerProcess
 
 START_SECONDS = 600.0
 """Most seconds in which a worker imports what it needs and makes its world."""
@@ -51,9 +51,15 @@ class WorkerQueue:
     answered something else in the next process is broken too.
     """
 
-    def __init__(self, first_line: bytes, patience: Patience) -> None:
-        self._first_line, self._patience = first_line, patience
-        self.process: WorkerProcess | None = None
+    def __init__(
+        self,
+        first_line: bytes,
+        patience: Patience,
+        start: Callable[[bytes], Worker] = WorkerProcess,
+    ) -> None:
+        """`start` starts a process on the first line."""
+        self._first_line, self._patience, self._start = first_line, patience, start
+        self.process: Worker | None = None
         self.found: dict[int, bytes | Broken] = {}
         """Answers that nobody has taken yet, by episode."""
         self.counters: Counter[str] = Counter()
@@ -119,7 +125,7 @@ class WorkerQueue:
         elif not self._queue or now < self._begins:
             return
         elif self.process is None:
-            self.process, self._number = WorkerProcess(self._first_line), -1
+            self.process, self._number = self._start(self._first_line), -1
             self._await(_Request("start", b""))
         elif self.process.gone:
             self._restart("ended between two steps")
@@ -132,7 +138,7 @@ class WorkerQueue:
         assert self.process is not None
         line = self.process.receive()
         if line is None:
-            self._restart(_status(self.process.kill()))
+            self._restart(self.process.kill())
         elif line:
             try:
                 answer = answer_of(line, self._number)
@@ -145,8 +151,8 @@ class WorkerQueue:
     def look(self) -> None:
         """Notice that the process ended where its pipe does not say so: a child of it has that."""
         process = self.process
-        if self._asked and process and process.gone and not process.readable:
-            self._restart(_status(process.kill()))
+        if self._asked and process and process.gone and not process.readable():
+            self._restart(process.kill())
 
     def _add(self, kind: str, episode: int | None, *rest: Any) -> None:
         line = json.dumps([kind, *rest]).encode() + b"\n"
@@ -241,11 +247,3 @@ class WorkerQueue:
         process, self.process = self.process, None
         if process is not None:
             process.kill()
-
-
-def _status(status: int) -> str:
-    if status < 0:
-        known = -status in set(signal.Signals)
-        name = signal.Signals(-status).name if known else f"signal {-status}"
-        return f"was ended by {name}"
-    return f"ended with exit status {status}"

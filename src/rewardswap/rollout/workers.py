@@ -14,7 +14,7 @@ from rewardswap.checks import at_least, positive
 from rewardswap.envs.base import Observation, Step, World
 from rewardswap.rollout.host import Answer, Broken
 from rewardswap.rollout.worker import observation_of, step_of
-from rewardswap.rollout.worker_process import WorkerProcess, end_all
+from rewardswap.rollout.worker_process import Worker, WorkerProcess, end_all
 from rewardswap.rollout.worker_queue import CLOSE_SECONDS, Patience, WorkerQueue
 from rewardswap.task import Task
 
@@ -27,9 +27,10 @@ class WorkerEnvironments:
 
     `recipe` makes the world there: it is pickled, so it must be importable from a module.
     `splits` names the splits that the world lists there before it plays; more may be added to it
-    later. An episode belongs to one worker; one that breaks a deadline or ends its process is
-    broken, and its neighbours are played again in the next process. Raises ValueError for a recipe
-    that cannot be pickled and for numbers out of range.
+    later. `start` starts a process, here or on another machine. An episode belongs to one worker;
+    one that breaks a deadline or ends its process is broken, and its neighbours are played again in
+    the next process. Raises ValueError for a recipe that cannot be pickled and for numbers out of
+    range.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class WorkerEnvironments:
         step_seconds: float | None = None,
         restart_seconds: float = 0.5,
         restarts: int = 32,
+        start: Callable[[bytes], Worker] = WorkerProcess,
     ) -> None:
         at_least(1, workers=workers)
         at_least(0, restart_seconds=restart_seconds, restarts=restarts)
@@ -49,12 +51,12 @@ class WorkerEnvironments:
         patience = Patience(step_seconds, restart_seconds, restarts)
         line = _first_line(recipe)
         self._splits = splits
-        self._workers = [WorkerQueue(line, patience) for _ in range(workers)]
+        self._workers = [WorkerQueue(line, patience, start) for _ in range(workers)]
         self._of: dict[int, WorkerQueue] = {}
         self._finish = weakref.finalize(self, _end, self._workers)
 
     @property
-    def processes(self) -> list[WorkerProcess]:
+    def processes(self) -> list[Worker]:
         """The processes that run now."""
         return [worker.process for worker in self._workers if worker.process is not None]
 
