@@ -110,6 +110,8 @@ def _connect(settings: ClusterSettings) -> None:
         ray.init(
             address=settings.ray_address,
             include_dashboard=False,
+            logging_level="ERROR",
+            logging_config=ray.LoggingConfig(log_level="ERROR"),
             runtime_env={"env_vars": {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "")}},
         )
     except (ConnectionError, RayError, RuntimeError, ValueError) as error:
