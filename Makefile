@@ -4,11 +4,12 @@ BIN := $(VENV)/bin
 TRL_VENV ?= .venv-trl
 VLLM_VENV ?= .venv-vllm
 VERL_VENV ?= .venv-verl
+RAY_VENV ?= .venv-ray
 
 # Whole training runs, five times faster without the run-time check of every tensor's shape.
 UNCHECKED := --override-ini addopts=
 
-.PHONY: install demo test test-kills test-slow test-vllm test-verl lint types check docs bench bench-webshop-search \
+.PHONY: install demo test test-kills test-slow test-vllm test-verl test-ray lint types check docs bench bench-webshop-search \
 	bench-rollouts trl site release clean
 
 # One environment per VENV; it is rebuilt when the requirements change.
@@ -62,6 +63,18 @@ $(VERL_VENV)/.installed: pyproject.toml constraints.txt
 test-verl: $(VERL_VENV)/.installed
 	OMP_NUM_THREADS=1 $(VERL_VENV)/bin/python -m pytest --override-ini filterwarnings= tests/with_verl
 
+# Ray is not imported by anything but `--cluster ray`, and needs a quarter of a gigabyte.
+$(RAY_VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(RAY_VENV)/bin/python || $(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_VENV)/bin/python -m pip install --quiet torch==2.13.0
+	$(RAY_VENV)/bin/python -m pip install --quiet --editable '.[ray,server]' \
+		pytest beartype hypothesis psutil
+	touch $@
+
+# A cluster of two nodes on this machine; ranks, workers, engines and a node are killed: MINUTES.
+test-ray: $(RAY_VENV)/.installed
+	OMP_NUM_THREADS=1 $(RAY_VENV)/bin/python -m pytest --override-ini filterwarnings= tests/with_ray
+
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,4 +126,4 @@ bench-rollouts: install trl
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/rollouts.py --trl-python $(TRL_VENV)/bin/python
 
 clean:
-	rm -rf $(VENV) $(TRL_VENV) $(VLLM_VENV) $(VERL_VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(TRL_VENV) $(VLLM_VENV) $(VERL_VENV) $(RAY_VENV) build dist src/*.egg-info

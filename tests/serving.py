@@ -23,7 +23,13 @@ class CompletionServer:
     `troubles` are taken one per request before anything else: a status, or 0 to hang up.
     """
 
-    def __init__(self, model: Any, *, changed: Callable[[Answer, Answer], Answer] | None = None):
+    def __init__(
+        self,
+        model: Any,
+        *,
+        changed: Callable[[Answer, Answer], Answer] | None = None,
+        at: tuple[str, int] = ("127.0.0.1", 0),
+    ):
         self.model, self.changed = model, changed
         self.troubles: list[int] = []
         self.requests: list[tuple[str, Answer, str | None]] = []
@@ -34,7 +40,7 @@ class CompletionServer:
         self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(at, _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 

@@ -49,6 +49,7 @@ ELSEWHERE = {
     "experiment claims": "takes hours",
     "prm collect --output DATA --trajectories": "takes minutes: tests/prm",
     "report docs/results": "writes the docs",
+    "--cluster ray": "needs Ray: `make test-ray`",
     "-1.5b": "needs a model of 1.5B: tests/test_plan.py, tests/test_recipes.py",
 }
 """Parts of commands that cannot be run here, and where they are."""

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,11 @@ from chatting import TEMPLATE, Doors, small_tokenizer
 from made import small_llama
 from rewardswap.rollout import connection
 from rewardswap.rollout.context import ChatContext
-from rewardswap.rollout.engine import Completion, Request, SamplingParams, complete
+from rewardswap.rollout.engine import Request, complete
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
-from rewardswap.rollout.hf import HuggingFaceEngine
 from rewardswap.rollout.server import ServerEngine
+from server_sessions import ENDS, SAMPLING, SESSIONS, asking, tokens, wanted
 from serving import CompletionServer
-
-ENDS = (1, 2)
-SAMPLING = SamplingParams(temperature=0.7, max_tokens=4)
-SESSIONS = [f"episode {n}" for n in range(12)]
 
 
 @pytest.fixture(autouse=True)
@@ -44,30 +40,10 @@ def engine(servers: list[CompletionServer]) -> Iterator[ServerEngine]:
     engine.close()
 
 
-def asking(sessions: Sequence[str]) -> list[Request]:
-    words = np.array([3, 4, 5], dtype=np.int64)
-    return [Request(session, words, False, (n, 40)) for n, session in enumerate(sessions)]
-
-
 def played(server: CompletionServer) -> int:
     """Actions that a server was asked for, its first probes left out."""
     bodies = [body for path, body, _ in server.requests if path == "/v1/completions"]
     return sum("prompt" in body and body["prompt"] == [3, 4, 5] for body in bodies)
-
-
-def tokens(completions: Sequence[Completion]) -> dict[str, list[int]]:
-    return {one.session: one.ids.tolist() for one in completions}
-
-
-def wanted(seed: int = 0) -> dict[str, list[int]]:
-    reading = HuggingFaceEngine(small_llama(seed), ENDS)
-    found = {}
-    for request in asking(SESSIONS):
-        key = ((request.random_key[0] ^ request.random_key[1]) >> 1, 0)  # as the server draws
-        one = Request(request.session, request.context_ids, False, key)
-        found |= tokens(complete(reading, [one], SAMPLING))
-        reading.release([request.session])
-    return found
 
 
 def gone(server: CompletionServer) -> None:

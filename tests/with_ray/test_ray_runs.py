@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from ray_runs import begun, ended, on_ray, rows
 from safetensors.torch import load_file
 
 from killed import record
@@ -26,30 +26,6 @@ RUN = [
     *("--policy.learning-rate", "1e-5"),
 ]
 RANK = "ray::RayTrainWorker"
-SECONDS = 500
-
-
-def begun(*words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "rewardswap", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def ended(process: "subprocess.Popen[str]", code: int = 0) -> str:
-    said = process.communicate(timeout=SECONDS)[0]
-    assert process.returncode == code, said
-    return said
-
-
-def on_ray(nodes: "TwoNodes", *words: str) -> list[str]:
-    return [*words, "--cluster", "ray", "--ray-address", nodes.address]
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def when(folder: Path, checkpoint: int, process: "subprocess.Popen[str]") -> None:

@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -86,6 +86,8 @@ def train_on_ray(run: Run, settings: ClusterSettings, work: Work, *, resume: boo
     checked(lambda: RunFolder(output, resume=resume)).close()
     _connect(settings)
     try:
+        if lacking := _lacking(run, settings, ray.cluster_resources()):
+            sys.stderr.write(f"rewardswap: {lacking}; it waits until more nodes come\n")
         verdict = ray.remote(num_cpus=0)(Verdict).remote()
         engines = start_engines(settings, str(model_folder(model_of(run.env, run.policy.model))))
         job = Job(work, run, os.getcwd(), list(sys.argv), verdict, engines)
@@ -117,6 +119,17 @@ def _connect(settings: ClusterSettings) -> None:
     except (ConnectionError, RayError, RuntimeError, ValueError) as error:
         where = settings.ray_address or "that ray finds"
         raise UsageError(f"the Ray cluster {where} cannot be reached: {error}") from error
+
+
+def _lacking(run: Run, settings: ClusterSettings, there: Mapping[str, float]) -> str:
+    """What the run takes that the cluster does not have now; empty where nothing lacks."""
+    ranks, engines = settings.ray_ranks, settings.ray_engines
+    takes = {
+        "CPU": ranks * (run.threads + run.rollout.workers) + engines,
+        "GPU": ranks * run.policy.device.startswith("cuda") + engines * settings.ray_engine_gpus,
+    }
+    few = [n for n, count in takes.items() if count > there.get(n, 0)]
+    return ", ".join(f"the run takes {takes[n]} {n}s, of {there.get(n, 0):g} there" for n in few)
 
 
 def _fit(job: Job, settings: ClusterSettings) -> Ending:

@@ -20,7 +20,7 @@ TRAIN = (
         (
             "RECIPE [--KEY VALUE ...]",
             "CONFIG.toml [--KEY VALUE ...]",
-            "--resume RUN",
+            "--resume RUN [--cluster ray]",
         ),
         (
             ("train demo --seed 3 --swap.alpha 0.25", "a recipe, with settings changed"),
@@ -32,7 +32,8 @@ TRAIN = (
             "--method NAME takes another method (rewardswap methods), --env NAME another "
             "environment: alfworld, webshop, own. Each has keys of its own: `rewardswap train demo "
             "--method ppo --help` shows those and the recipe's defaults.",
-            "--dry-run tries everything once, one turn an episode.",
+            "--dry-run tries everything once, one turn an episode; --cluster ray runs on several "
+            "machines.",
         ),
     ),
     Help(
