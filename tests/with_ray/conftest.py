@@ -11,7 +11,9 @@ import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 TESTS = Path(__file__).parents[1]
-SMALL = {"num_cpus": 4, "object_store_memory": 150 * 2**20, "include_dashboard": False}
+SMALL = {"object_store_memory": 150 * 2**20, "include_dashboard": False}
+HEAD, SECOND = {"num_cpus": 1, **SMALL}, {"num_cpus": 6, **SMALL}
+"""Ray puts the ranks of a run onto one node where they fit: only the second takes two."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -26,8 +28,8 @@ class TwoNodes:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        self.cluster = Cluster(initialize_head=True, head_node_args=SMALL)
-        self.nodes = [self.cluster.head_node, self.cluster.add_node(**SMALL)]
+        self.cluster = Cluster(initialize_head=True, head_node_args=HEAD)
+        self.nodes = [self.cluster.head_node, self.cluster.add_node(**SECOND)]
 
     @property
     def address(self) -> str:
@@ -48,12 +50,16 @@ class TwoNodes:
                         continue
         return found
 
-    def lose_second(self) -> None:
-        """The second node goes, with all that runs on it."""
-        self.cluster.remove_node(self.nodes[1], allow_graceful=False)
+    def rank(self, folder: Path, rank: int) -> psutil.Process:
+        """A rank of the run in a folder: rank 0 is the one that has it."""
+        first = int((folder / ".lock").read_text())
+        found = self.processes("ray::RayTrainWorker")
+        return next(process for process in found if (process.pid == first) == (rank == 0))
 
-    def second_again(self) -> None:
-        self.nodes[1] = self.cluster.add_node(**SMALL)
+    def lose_second(self) -> None:
+        """The second node goes, with all that runs on it, and another comes."""
+        self.cluster.remove_node(self.nodes[1], allow_graceful=False)
+        self.nodes[1] = self.cluster.add_node(**SECOND)
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,6 @@ def test_a_far_worker_killed_in_a_rollout_costs_nothing(
 def test_a_lost_node_costs_nothing(connected: Any, nodes: "TwoNodes") -> None:
     with closing(far(2)) as environments:
         played = walked(Disturbing(environments, 3, nodes.lose_second))  # type: ignore[arg-type]
-    nodes.second_again()
     assert wholes(played) == wholes(walked()) and not played.failures
     assert played.counters["worker_restarts"] >= 1
     assert played.counters["replayed_steps"] > 0

@@ -38,8 +38,9 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_TRAIN_METRICS_ENABLED": "0",
     "RAY_CHDIR_TO_TRIAL_DIR": "0",  # settings name files from where the command was given
+    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "600",  # of 60, imports over a network take a part
 }
-"""What Ray does beside its work, and is not to do."""
+"""What Ray does beside its work and is not to do, and how long it waits, unless it is told."""
 FREE_SECONDS = 120.0
 """Most seconds in which a lost rank 0 lets go of the run folder."""
 
@@ -107,7 +108,7 @@ def train_on_ray(run: Run, settings: ClusterSettings, work: Work, *, resume: boo
 
 
 def _connect(settings: ClusterSettings) -> None:
-    os.environ.update(ENVIRONMENT)
+    os.environ.update({**ENVIRONMENT, **os.environ})
     try:
         ray.init(
             address=settings.ray_address,
