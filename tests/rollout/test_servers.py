@@ -108,6 +108,44 @@ def test_a_lost_server_comes_back_with_new_weights_only(
     assert engine.counted()["servers_lost"] == 1
 
 
+def test_a_lost_server_is_looked_for_where_it_is_by_then(
+    servers: list[CompletionServer], tmp_path: Path
+) -> None:
+    """Somebody starts it again at another address: nowhere, then there, with older weights."""
+    now: dict[int, str | None] = {0: servers[0].url, 1: None}
+    urls = [servers[0].url, servers[1].url]
+    engine = ServerEngine(ENDS, urls=urls, retries=1, whereabouts=now.__getitem__)
+    gone(servers[1])
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted()
+    retried = engine.retried
+    assert retried > 0
+    for seed in (1, 2):
+        engine.release(SESSIONS)
+        small_llama(seed).save_pretrained(tmp_path)
+        engine.update_weights(tmp_path)
+        assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(seed)
+        assert (played(servers[2]) > 0) == (seed == 2)
+        now[1] = servers[2].url
+    assert engine.retried == retried  # what was counted at the old address is not forgotten
+    assert engine.counted()["servers_lost"] == 1
+    engine.close()
+
+
+def test_a_lost_server_that_is_back_with_another_context_is_refused(
+    servers: list[CompletionServer], tmp_path: Path
+) -> None:
+    urls = [servers[0].url, servers[1].url]
+    engine = ServerEngine(ENDS, urls=urls, retries=0, whereabouts=lambda n: servers[n + 1].url)
+    gone(servers[1])
+    complete(engine, asking(SESSIONS), SAMPLING)
+    engine.release(SESSIONS)
+    servers[2].models = [{"id": "small", "max_model_len": 128}]
+    small_llama(1).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="the servers' max_model_len differ"):
+        engine.update_weights(tmp_path)
+    engine.close()
+
+
 def test_a_push_that_is_cut_leaves_a_server_out(
     servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
 ) -> None:
