@@ -1,6 +1,7 @@
 """A server of completions that an engine's actor starts: `MODEL HOST PORT LOGS`.
 
-It writes a line for each request into LOGS/PID: what it was asked, and the prompt's tokens.
+It writes a line for each request into LOGS/PID, what it was asked and the prompt's tokens, and a
+line `done` before each answer.
 """
 
 import os
@@ -17,11 +18,17 @@ from serving import CompletionServer
 
 class Logging(CompletionServer):
     logs: Path
+    writing = threading.Lock()
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        with self.lock, (self.logs / str(os.getpid())).open("a") as file:
-            file.write(f"{path} {len(body.get('prompt', ()))}\n")
-        return super().answer(path, body)
+        self.note(f"{path} {len(body.get('prompt', ()))}")
+        answer = super().answer(path, body)
+        self.note("done")
+        return answer
+
+    def note(self, line: str) -> None:
+        with self.writing, (self.logs / str(os.getpid())).open("a") as file:
+            file.write(f"{line}\n")
 
 
 if __name__ == "__main__":

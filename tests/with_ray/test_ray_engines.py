@@ -44,8 +44,15 @@ def settings(logs: Path, **more: Any) -> ClusterSettings:
 def asked(logs: Path) -> dict[int, list[str]]:
     """What each server was asked, but for what is asked of every new one, by its process."""
     found = {int(path.name): path.read_text().splitlines() for path in logs.iterdir()}
-    first = ("/v1/models 0", "/v1/completions 1")
+    first = ("/v1/models 0", "/v1/completions 1", "done")
     return {pid: [line for line in lines if line not in first] for pid, lines in found.items()}
+
+
+def open_requests(log: Path) -> int:
+    """How many actions a server is busy with."""
+    lines = log.read_text().splitlines()
+    behind = lines[max(n for n, line in enumerate(lines) if line.startswith("/v1/models")) :]
+    return len(behind) - 2 * behind.count("done")
 
 
 def servers_of(nodes: "TwoNodes", logs: Path) -> list[Any]:
@@ -128,7 +135,7 @@ def run_with_engines(nodes: "TwoNodes", folder: Path, *, kill: bool) -> list[dic
         time.sleep(0.02)
         if not (folder / "metrics.jsonl").exists() or not rows(folder):
             continue
-        playing = [pid for pid, lines in asked(logs).items() if "completions" in lines[-1]]
+        playing = [int(path.name) for path in logs.iterdir() if open_requests(path) > 1]
         for server in servers_of(nodes, logs):
             if server.pid in playing:
                 server.kill()
