@@ -51,7 +51,8 @@ def asked(logs: Path) -> dict[int, list[str]]:
 def open_requests(log: Path) -> int:
     """How many actions a server is busy with."""
     lines = log.read_text().splitlines()
-    behind = lines[max(n for n, line in enumerate(lines) if line.startswith("/v1/models")) :]
+    models = (n for n, line in enumerate(lines) if line.startswith("/v1/models"))
+    behind = lines[max(models, default=0) :]
     return len(behind) - 2 * behind.count("done")
 
 

@@ -3,8 +3,10 @@
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -151,12 +153,26 @@ def _fit(job: Job, settings: ClusterSettings) -> Ending:
             ),
         )
         try:
-            trainer.fit()
+            _in_a_thread(trainer.fit)
         except TrainingFailedError as error:
             return 1, one_line(f"ranks were lost once more than ray_failures allows: {error}")
-        except SystemExit:  # Ray Train's own answer to Ctrl-C
-            raise KeyboardInterrupt from None
     return 1, "the ranks ended without a word"
+
+
+def _in_a_thread(work: Callable[[], Any]) -> None:
+    """Do it, ended at once by Ctrl-C: in the main thread Ray Train would wait for its ranks."""
+    done: Future[None] = Future()
+
+    def working() -> None:
+        try:
+            work()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=working, daemon=True).start()
+    done.result()
 
 
 def _rank(job: Job) -> None:

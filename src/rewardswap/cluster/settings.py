@@ -25,7 +25,7 @@ class ClusterSettings:
     started again where they are lost; none: this machine, or where torchrun has started this."""
     ray_address: str | None = None
     """Address of the cluster; none: that of RAY_ADDRESS, else the one that runs on this machine,
-    else one of this machine alone, which ends with the run."""
+    else one of this machine alone, which ends with the run (`local` has it so whatever runs)."""
     ray_ranks: int = 1
     """Processes that train together, each with a GPU of its own where policy.device is cuda."""
     ray_failures: int = 3
