@@ -118,7 +118,7 @@ def test_an_engine_whose_command_ends_is_said(
 
 SMALL_RUN = [
     *("train", "demo-grpo", "--env.generated-games", "40", "--env.evaluation-tasks", "2"),
-    *("--batch.tasks", "4", "--batch.group-size", "4", "--budget", "4", "--env.turn-limit", "5"),
+    *("--batch.tasks", "4", "--batch.group-size", "4", "--budget", "4", "--env.turn-limit", "8"),
     *("--policy.learning-rate", "1e-3", "--rollout.engine", "server"),
 ]
 TROUBLES = ("rollout/servers_lost", "rollout/requests_moved", "rollout/requests_retried")
@@ -153,8 +153,8 @@ def test_an_engine_killed_in_a_run_changes_no_number(nodes: "TwoNodes", tmp_path
     assert sum(row["rollout/servers_lost"] for row in expected) == 0
     assert sum(row["rollout/servers_lost"] for row in found) == 1
     assert sum(row["rollout/requests_moved"] for row in found) > 0
-    for row in (*expected, *found):
-        assert row["engine_gap_max"] < 1e-4  # sampled with the very weights that are trained
+    gaps = [row["engine_gap_max"] for row in found if "engine_gap_max" in row]  # of what teaches
+    assert len(gaps) > 1 and max(gaps) < 1e-4  # sampled with the very weights that are trained
     records = [record(tmp_path / name) for name in ("whole", "hurt")]
     for one in records:
         one["metrics.jsonl"] = [

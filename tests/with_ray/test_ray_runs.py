@@ -1,6 +1,7 @@
 """Whole runs on two nodes: the numbers of one process, and what becomes of lost ranks and nodes."""
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -114,3 +115,15 @@ def test_what_stops_a_run_is_not_tried_again(nodes: "TwoNodes", tmp_path: Path) 
     said = ended(begun(*words, "--output", str(tmp_path / "run")), code=1)
     assert "was spent before the agent's first update" in said
     assert not (tmp_path / "run" / "resumes.jsonl").exists()
+
+
+def test_ctrl_c_ends_a_run_that_waits_for_nodes(nodes: "TwoNodes", tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    words = on_ray(nodes, *RUN, "--ray-ranks", "9", "--output", str(folder))
+    process = begun(*words)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "the run takes 9 CPUs, of 7 there; it waits until more nodes come" in line
+    process.send_signal(signal.SIGINT)
+    said = ended(process, code=130)
+    assert f"stopped by hand; the record so far is in {folder}" in said
