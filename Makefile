@@ -71,7 +71,7 @@ $(RAY_VENV)/.installed: pyproject.toml constraints.txt
 		pytest beartype hypothesis psutil
 	touch $@
 
-# A cluster of two nodes on this machine; ranks, workers, engines and a node are killed: MINUTES.
+# A cluster of two nodes on this machine; ranks, workers, engines and a node are killed: a quarter of an hour.
 test-ray: $(RAY_VENV)/.installed
 	OMP_NUM_THREADS=1 $(RAY_VENV)/bin/python -m pytest --override-ini filterwarnings= tests/with_ray
 
