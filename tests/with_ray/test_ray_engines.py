@@ -57,7 +57,7 @@ def open_requests(log: Path) -> int:
 
 
 def servers_of(nodes: "TwoNodes", logs: Path) -> list[Any]:
-    """The servers themselves, not what stands between them and their actors."""
+    """The servers themselves, not what watches over them."""
     found = nodes.processes(str(logs))
     return [process for process in found if process.cmdline()[1].endswith(SERVER)]
 
@@ -104,6 +104,11 @@ def test_a_killed_engine_comes_back_elsewhere_with_new_weights_only(
     loaded, *others = asked(logs)[new]
     assert loaded == "/collective_rpc 0" and "/v1/completions 3" in others
     engine.close()
+    left = nodes.processes(str(logs))
+    assert len(servers_of(nodes, logs)) == 2
+    connected.shutdown()  # as a run that ends, or is killed
+    for process in left:
+        process.wait(30)
 
 
 def test_an_engine_whose_command_ends_is_said(

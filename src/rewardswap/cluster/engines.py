@@ -51,10 +51,6 @@ class EngineProcess:
         """Where it listens."""
         return self._url
 
-    def pid(self) -> int:
-        """Of the process that the server is a child of."""
-        return self._process.pid
-
     def _end_with_it(self) -> None:
         self._process.wait()
         os._exit(1)  # a lost actor is started again, with a server on another port

@@ -23,7 +23,7 @@ from rewardswap.task import Task
 def serve() -> None:
     """Make the world of the first line, then answer every line by one until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the trainer's to handle
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -67,7 +67,7 @@ def _answer(host: Host, world: World, listed: set[str], message: list[Any]) -> A
     return host.reset(number, Task(*task))
 
 
-def end_with(parent: int) -> None:
+def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os.killpg(os.getpgrp(), signal.SIGKILL)  # what an environment started, and this process
