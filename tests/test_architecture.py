@@ -170,6 +170,7 @@ ALLOWED = {
     "loops": {
         "trainer",
         "collection",
+        "collector",
         "diversity",
         "errors",
         "replay",
