@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import RayError
 from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
 from ray.train.torch import TorchConfig, TorchTrainer
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from rich.console import Console
 
 from rewardswap.cluster.engines import EngineServers, start_engines
@@ -91,7 +92,7 @@ def train_on_ray(run: Run, settings: ClusterSettings, work: Work, *, resume: boo
     try:
         if lacking := _lacking(run, settings, ray.cluster_resources()):
             sys.stderr.write(f"rewardswap: {lacking}; it waits until more nodes come\n")
-        verdict = ray.remote(num_cpus=0)(Verdict).remote()
+        verdict = ray.remote(num_cpus=0, scheduling_strategy=_beside_this())(Verdict).remote()
         engines = start_engines(settings, str(model_folder(model_of(run.env, run.policy.model))))
         job = Job(work, run, os.getcwd(), list(sys.argv), verdict, engines)
         stopped = _fit(job, settings)
@@ -122,6 +123,11 @@ def _connect(settings: ClusterSettings) -> None:
     except (ConnectionError, RayError, RuntimeError, ValueError) as error:
         where = settings.ray_address or "that ray finds"
         raise UsageError(f"the Ray cluster {where} cannot be reached: {error}") from error
+
+
+def _beside_this() -> NodeAffinitySchedulingStrategy:
+    """The node of the command: what is there is not lost before the run is."""
+    return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
 
 
 def _lacking(run: Run, settings: ClusterSettings, there: Mapping[str, float]) -> str:
