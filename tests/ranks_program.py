@@ -1,6 +1,7 @@
 """What every rank of a test runs: `python ranks_program.py FOLDER SCENARIO ...`."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from made import small_llama
+from made import made_group, small_llama
 from rewardswap.configuration import PolicyConfig
 from rewardswap.distributed.process_group import joined
 from rewardswap.distributed.sharding import shard
@@ -21,7 +22,9 @@ from rewardswap.methods.ppo import PPO
 from rewardswap.models.adapter import add_adapter
 from rewardswap.models.shards import gathered
 from rewardswap.ranks import Ranks
+from rewardswap.rewards.config import PRESETS
 from rewardswap.rewards.outcome import OutcomeReward
+from rewardswap.rewards.process import ProcessRewardModel
 from rewardswap.rollout.shared import play_shared
 from training import ChangedPlay, Record, by_index, on_policy, run_rspo, trainer_of
 
@@ -37,6 +40,7 @@ METHODS: dict[str, Any] = {
     "one-group": GRPO(),
     "rspo-one-step-off": GRPO(),
 }
+REWARD = "process-reward"
 
 
 def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
@@ -89,6 +93,22 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
     return state
 
 
+def run_reward(ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
+    """A process reward, fitted and read by all ranks: 5 batches, then 1."""
+    groups = [made_group(f"task-{n}", (0.0, 1.0, float(n % 2))) for n in range(9)]
+    played = [trajectory for group in groups for trajectory in group.trajectories]
+    found: dict[str, torch.Tensor] = {}
+    for preset, tokens in (("action", 50), ("after_observation", 50), ("action", 5000)):
+        config = replace(PRESETS[preset], tokens_per_batch=tokens, epochs=2)
+        model = ProcessRewardModel(small_llama(), config)
+        model.divide(ranks, shard if sharded else None)
+        model.fit(played)
+        name = f"{preset}-{tokens}"
+        found[f"features.{name}"] = model.features(played).values
+        found[f"rewards.{name}"] = torch.cat(model.rewards(played))
+    return found
+
+
 def _begin(play: Any, *asked: Any) -> Any:
     """Episodes are played together when they are taken, behind the update."""
     return lambda: play(*asked, None)
@@ -98,7 +118,8 @@ def main(folder: Path, mode: str, names: list[str]) -> None:
     torch.set_num_threads(1)
     with joined() as ranks:
         for name in names:
-            found = run(name, ranks, sharded=mode == "sharded")
+            made = partial(run_reward if name == REWARD else partial(run, name), ranks)
+            found = made(sharded=mode == "sharded")
             save_file(
                 {n: v.contiguous().clone() for n, v in found.items()},
                 folder / f"{name}-{ranks.rank}.safetensors",

@@ -48,7 +48,17 @@ ALLOWED = {
     "env_config": {"adapters", "checks", "envs", "outside"},
     "adapters": {"checks", "envs", "outside", "task"},  # worker processes import it: no torch
     "rollout": {"task", "types", "envs", "checks", "errors", "ranks", "whole"},
-    "rewards": {"types", "models", "core", "errors", "checks", "outside", "shown", "whole"},
+    "rewards": {
+        "types",
+        "models",
+        "core",
+        "errors",
+        "checks",
+        "outside",
+        "ranks",
+        "shown",
+        "whole",
+    },
     "replay": {"types"},
     "replay_staleness": {"types", "replay"},
     "diversity": {"types", "models"},

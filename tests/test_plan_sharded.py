@@ -26,7 +26,7 @@ def test_parts_of_the_weights_by_hand() -> None:
     ends = 957_824 - sizing.shape.multiplied
     layers = 2 * sizing.shape.multiplied // sizing.shape.layers
     assert update["weights that are together"] == 8 * (ends + layers)
-    assert update["process reward's trunk"] == sizing.models.backbone  # whole on each
+    assert update["process reward's trunk"] == -(-sizing.models.backbone // 4)
 
 
 @pytest.mark.parametrize("devices", [1, 4])

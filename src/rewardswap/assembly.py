@@ -51,6 +51,15 @@ def sharded(run: Run, ranks: Ranks) -> bool:
     return run.policy.sharded and ranks.size > 1
 
 
+def sharding(run: Run, ranks: Ranks) -> Callable[[nn.Module], None] | None:
+    """What divides the weights of a model among the ranks, where that is asked."""
+    if not sharded(run, ranks):
+        return None
+    from rewardswap.distributed.sharding import shard
+
+    return shard
+
+
 def prepared(run: Run, stage: Stage, algorithm: Algorithm) -> tuple[Stage, nn.Module | None]:
     """The stage with its model as it learns, and a copy of the start policy where it is needed.
 
@@ -95,11 +104,7 @@ def trainer_of(
 ) -> Trainer:
     """The trainer of a run; `algorithms` are the agent's and the explorer's. See `Trainer`."""
     agents, explorers = algorithms
-    shard: Callable[[nn.Module], None] | None = None
-    if sharded(run, stage.ranks):
-        from rewardswap.distributed.sharding import shard as shard_weights
-
-        shard = shard_weights
+    shard = sharding(run, stage.ranks)
     model = stage.language_model.model
     learners = make_learners(run.policy, model, start_model, agents, ranks=stage.ranks, shard=shard)
 

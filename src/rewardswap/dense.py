@@ -1,7 +1,7 @@
 """The dense reward of a run: made from its settings, fitted or loaded, asked and refitted."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from torch import nn
 from rewardswap.configuration import Run
 from rewardswap.errors import RunStoppedError
 from rewardswap.prm.loading import write_seen_tasks
+from rewardswap.ranks import ALONE, Ranks
 from rewardswap.rewards.base import RewardSource
 from rewardswap.rewards.checked import label_all
 from rewardswap.rewards.combined import AddedRewards
@@ -28,8 +29,16 @@ from rewardswap.whole import written_whole
 class DenseReward:
     """What the explorer, or loop `dense`, learns under; nothing where nothing does."""
 
-    def __init__(self, run: Run, turn_limit: int, start_model: nn.Module | None) -> None:
-        """`start_model` is the backbone of a learned one.
+    def __init__(
+        self,
+        run: Run,
+        turn_limit: int,
+        start_model: nn.Module | None,
+        ranks: Ranks = ALONE,
+        shard: Callable[[nn.Module], None] | None = None,
+    ) -> None:
+        """`start_model` is the backbone of a learned one, which `ranks` read together; `shard`
+        divides its weights among them.
 
         Raises ValueError for a function that cannot be imported, and a folder that holds no process
         reward model of this backbone.
@@ -37,6 +46,7 @@ class DenseReward:
         self.config = run.reward
         self.turn_limit = turn_limit
         self.start_model = start_model
+        self.ranks, self.shard = ranks, shard
         self.noise_seed = derived_seed(run.seed, "reward noise")
         self.process_model: ProcessRewardModel | None = None
         self.novelty = NoveltyReward() if run.reward.dense == "novelty" else None
@@ -52,7 +62,7 @@ class DenseReward:
 
         Raises RunStoppedError where they cannot teach it anything.
         """
-        model = ProcessRewardModel(self._backbone(), self.config.model)
+        model = self._unfitted()
         try:
             quality = model.fit(trajectories)
         except ValueError as error:
@@ -119,7 +129,7 @@ class DenseReward:
             self.novelty.restore(state["novelty"])
         if state["model"] is not None:
             if self.process_model is None:
-                self.process_model = ProcessRewardModel(self._backbone(), self.config.model)
+                self.process_model = self._unfitted()
             self.process_model.restore(state["model"])
             self.source = self._source()
 
@@ -128,7 +138,14 @@ class DenseReward:
         return self.config.source(self.turn_limit, self.noise_seed, base)
 
     def _loaded(self, folder: Path) -> ProcessRewardModel:
-        return ProcessRewardModel.from_pretrained(folder, self._backbone())
+        model = ProcessRewardModel.from_pretrained(folder, self._backbone())
+        model.divide(self.ranks, self.shard)
+        return model
+
+    def _unfitted(self) -> ProcessRewardModel:
+        model = ProcessRewardModel(self._backbone(), self.config.model)
+        model.divide(self.ranks, self.shard)
+        return model
 
     def _backbone(self) -> nn.Module:
         if self.start_model is None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from rewardswap.models.adapter import merged_state
 from rewardswap.models.loading import LanguageModel
 from rewardswap.models.shards import gathered
+from rewardswap.ranks import ALONE, Ranks, share
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
 from rewardswap.rollout.hf import REFILL, HuggingFaceEngine
@@ -26,8 +27,10 @@ def make_engine(
     folder: Path,
     precision: Precision,
     servers: Servers | None = None,
+    ranks: Ranks = ALONE,
 ) -> RolloutEngine:
-    """The engine that the settings name; `servers` take the place of those that they name.
+    """The engine that the settings name; `servers` take the place of those that they name, which
+    are dealt to the ranks: what one rank loads into a server would change another's rollouts.
 
     Raises ValueError where it is not to be had.
     """
@@ -42,13 +45,21 @@ def make_engine(
             sleeps=config.sleeps,
         )
     if config.engine == "server":
-        return _server(config, ends, servers)
+        return _server(config, ends, servers, ranks)
     small = language_model.model.num_parameters() < SMALL
     refill = config.refill or (1.0 if small else REFILL)
     return HuggingFaceEngine(language_model.model, ends, refill=refill)
 
 
-def _server(config: RolloutConfig, ends: Sequence[int], servers: Servers | None) -> RolloutEngine:
+def _server(
+    config: RolloutConfig, ends: Sequence[int], servers: Servers | None, ranks: Ranks
+) -> RolloutEngine:
+    named = (config.url, *config.more_urls)
+    if servers is None and len(named) < ranks.size:
+        raise ValueError(
+            f"{len(named)} servers are too few for {ranks.size} processes: each needs one of its "
+            "own; name more in rollout.more_urls"
+        )
     try:
         from rewardswap.rollout.server import ServerEngine
     except ImportError as error:
@@ -57,7 +68,7 @@ def _server(config: RolloutConfig, ends: Sequence[int], servers: Servers | None)
         ) from error
     return ServerEngine(
         ends,
-        urls=(config.url, *config.more_urls) if servers is None else servers.urls(),
+        urls=share(named, ranks) if servers is None else servers.urls(),
         model=config.server_model,
         exchange=config.exchange,
         whereabouts=None if servers is None else servers.url,

@@ -11,7 +11,14 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from rewardswap.assembly import prepared, rollouts_for_reward, sharded, stage_of, trainer_of
+from rewardswap.assembly import (
+    prepared,
+    rollouts_for_reward,
+    sharded,
+    sharding,
+    stage_of,
+    trainer_of,
+)
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.collector import Phase
 from rewardswap.configuration import Run
@@ -84,7 +91,9 @@ class Training:
         self.algorithm, self.explorer_algorithm = algorithms_of(run)
         start_sha256 = fingerprint(self.stage.language_model.model)
         self.stage, self.start_model = prepared(run, self.stage, self.algorithm)
-        self.dense = DenseReward(run, world.turn_limit, self.start_model)
+        self.dense = DenseReward(
+            run, world.turn_limit, self.start_model, ranks, sharding(run, ranks)
+        )
         self.interrupts = Interrupts(ranks)
         self.known = RunState(
             {

@@ -193,7 +193,9 @@ def make_stage(
     rollout = rollout or RolloutConfig()
     recipe = partial(env.world, language_model.wording)
     environments = _workers(recipe, world.listed, rollout, placement)
-    engine = make_engine(rollout, language_model, model_folder(model), precision, placement.servers)
+    engine = make_engine(
+        rollout, language_model, model_folder(model), precision, placement.servers, ranks
+    )
     if sampling.max_tokens >= engine.context_limit:
         raise ValueError(
             f"an action of {sampling.max_tokens} tokens leaves no room for a prompt in the "

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from launching import run_ranks
 from made import MadePlay
-from ranks_program import METHODS, run
+from ranks_program import METHODS, REWARD, run, run_reward
 from rewardswap.errors import StopAskedError
 from rewardswap.ranks import ALONE, share
 from rewardswap.rollout.episodes import EpisodeRequest, Played
@@ -21,7 +21,8 @@ PROGRAM = Path(__file__).parents[1] / "ranks_program.py"
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, dict[str, torch.Tensor]]:
-    return {name: run(name, ALONE, sharded=False) for name in METHODS}
+    methods = {name: run(name, ALONE, sharded=False) for name in METHODS}
+    return {**methods, REWARD: run_reward(ALONE, sharded=False)}
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
@@ -30,7 +31,7 @@ def test_ranks_train_what_one_process_trains(
     mode: str, size: int, alone: dict[str, dict[str, torch.Tensor]], tmp_path: Path
 ) -> None:
     """3 groups on 2 and 4 ranks: one has more, one has none. 1 group: all others have none."""
-    run_ranks(PROGRAM, [str(tmp_path), mode, *METHODS], size)
+    run_ranks(PROGRAM, [str(tmp_path), mode, *METHODS, REWARD], size)
     for name, expected in alone.items():
         ranks = [load_file(tmp_path / f"{name}-{rank}.safetensors") for rank in range(size)]
         bound = 2e-2 if name == "bfloat16" else 1e-6

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 
@@ -22,6 +22,21 @@ def recomputable_layers(model: nn.Module) -> list[nn.Module]:
             "again; leave it out"
         )
     return layers
+
+
+@contextmanager
+def layer_inputs(model: nn.Module) -> Iterator[list[Tensor]]:
+    """What enters each layer of a forward pass within, in order: all hidden states but the last."""
+    seen: list[Tensor] = []
+    hooks = [
+        layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+        for layer in recomputable_layers(model)
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager

@@ -170,7 +170,7 @@ class Sizing:
             parts["critic, all of it"] = self._part(critic)
         reference = self.run.method.algorithm().needs_reference
         parts["start policy's copy"] = self._part(models.copied) if reference else models.copied
-        parts["process reward's trunk"] = models.backbone
+        parts["process reward's trunk"] = self._part(models.backbone)
         rollout = self.run.rollout
         if rollout.engine == "hugging_face" and (self.sharded or rollout.one_step_off):
             parts["sampler's copy"] = weight_bytes(self.shape.parameters, self.width)

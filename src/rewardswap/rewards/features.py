@@ -5,7 +5,8 @@ Letters: S turns of all trajectories together, F features, D width of the backbo
 
 import copy
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +17,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rewardswap.models.batching import rows_of
+from rewardswap.models.recomputing import layer_inputs
+from rewardswap.models.shards import is_sharded
+from rewardswap.ranks import ALONE, Ranks, share
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.types import IntArray, Trajectory
@@ -78,29 +82,53 @@ def turn_features(
     *,
     cache: FeatureCache | None = None,
     backbone_sha256: str | None = None,
+    ranks: Ranks = ALONE,
 ) -> TurnFeatures:
     """Hidden states of every turn, read where `config.features` says, on the CPU.
 
     Rows are padded on the right, where a causal model cannot see; batches hold rows of like length
     within `config.tokens_per_batch`. With a `cache` the same bits come from disk where they are
-    there; `backbone_sha256` is the backbone's `fingerprint`, computed where it is not given. Raises
+    there; `backbone_sha256` is the backbone's `fingerprint`, computed where it is not given.
+    Batches are divided among `ranks`, each of which calls this with the same trajectories. Raises
     ValueError naming the task when a feature is not finite.
     """
     lengths = tuple(len(trajectory.turns) for trajectory in trajectories)
     if not lengths:
         raise ValueError("no trajectories to read features from")
-    read: list[Tensor] = []
-    order: list[Tensor] = []
     model = _model_key(backbone, config, backbone_sha256) if cache is not None else ""
-    for batch in _batches(list(_readings(trajectories, config)), config.tokens_per_batch):
+
+    def read(batch: Sequence[_Reading]) -> Tensor:
         compute = partial(_features, batch, backbone, config)
-        read.append(
-            compute() if cache is None else cache.read_or_compute(_key(model, batch), compute)
-        )
-        order.append(torch.tensor([turn for reading in batch for turn, _ in reading.places]))
-    values = torch.cat(read)[torch.cat(order).argsort()]
+        return compute() if cache is None else cache.read_or_compute(_key(model, batch), compute)
+
+    batches = list(_batches(list(_readings(trajectories, config)), config.tokens_per_batch))
+    if ranks.size == 1 or len(batches) == 1:
+        found = [read(batch) for batch in batches]
+    else:
+        found = _divided(batches, read, ranks, together=is_sharded(backbone))
+    order = [turn for batch in batches for reading in batch for turn, _ in reading.places]
+    values = torch.cat(found)[torch.tensor(order).argsort()]
     _refuse_not_finite(values, trajectories)
     return TurnFeatures(values, lengths)
+
+
+def _divided(
+    batches: Sequence[list[_Reading]],
+    read: Callable[[Sequence[_Reading]], Tensor],
+    ranks: Ranks,
+    *,
+    together: bool,
+) -> list[Tensor]:
+    """Features of all batches, each read by one rank.
+
+    Ranks that need each other (`together`) read equally often: what is read once more counts
+    nothing.
+    """
+    own = [read(batch) for batch in share(batches, ranks)]
+    if together and len(own) < -(-len(batches) // ranks.size):
+        read(batches[0])
+    parts = ranks.gather(own)
+    return [parts[n % ranks.size][n // ranks.size] for n in range(len(batches))]
 
 
 def _features(
@@ -176,12 +204,17 @@ def _hidden_states(
         tokens[b, : len(reading.tokens)] = torch.from_numpy(reading.tokens)
     mask = torch.arange(tokens.shape[1]) < lengths[:, None]
     every = config.layers == "all"
-    output: Any = backbone(
-        input_ids=tokens.to(device),
-        attention_mask=mask.to(device),
-        use_cache=False,
-        output_hidden_states=every,
-    )
+    parted = every and is_sharded(backbone)
+    with ExitStack() as stack:
+        inputs = stack.enter_context(layer_inputs(backbone)) if parted else []
+        output: Any = backbone(
+            input_ids=tokens.to(device),
+            attention_mask=mask.to(device),
+            use_cache=False,
+            output_hidden_states=every and not parted,
+        )
+    if parted:  # FSDP2 gives modules classes of its own, of which transformers records nothing
+        return (*inputs, output.last_hidden_state)
     return tuple(output.hidden_states) if every else (output.last_hidden_state,)
 
 

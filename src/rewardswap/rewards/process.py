@@ -4,7 +4,7 @@ Paper: arXiv:2607.04713, Eq. 5-7, the preset `action`. Ours: the preset `after_o
 every other head, aggregation and loss.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rewardswap.ranks import ALONE, Ranks
 from rewardswap.rewards.backbone import make_backbone
 from rewardswap.rewards.cache import FeatureCache
 from rewardswap.rewards.config import ProcessRewardConfig
@@ -45,6 +46,7 @@ class ProcessRewardModel:
         self.backbone = self._reader.model
         self.config = config
         self.cache = cache
+        self.ranks: Ranks = ALONE
         self.fingerprint = fingerprint(self.backbone)
         self.head: RewardHead | None = None
         self.history: FitHistory | None = None
@@ -52,6 +54,15 @@ class ProcessRewardModel:
         """What the head was fitted on, for `refit`."""
         self.version = 0
         """How many refits were accepted."""
+
+    def divide(self, ranks: Ranks, shard: Callable[[nn.Module], None] | None) -> None:
+        """Read by `ranks` together from now on; `shard` divides the backbone's weights too.
+
+        Every rank calls what follows with the same trajectories, and knows all features.
+        """
+        self.ranks = ranks
+        if shard is not None:
+            shard(self.backbone)
 
     def fit(self, trajectories: Sequence[Trajectory]) -> ProcessRewardQuality:
         """Fit the head and say how good it is on the tasks held out from it.
@@ -77,6 +88,7 @@ class ProcessRewardModel:
             self.config,
             cache=self.cache,
             backbone_sha256=self.fingerprint,
+            ranks=self.ranks,
         )
 
     def judged(
