@@ -101,6 +101,16 @@ def test_a_manifest_without_sums_proves_nothing(checkpoints: Checkpoints) -> Non
     assert number_of(checkpoints) == 5
 
 
+@pytest.mark.parametrize("more", [{"parts/x": [0]}, {"parts/x": "0"}, {"/dev/zero": "0"}])
+def test_a_manifest_that_names_other_files_is_passed_over(
+    more: dict[str, Any], checkpoints: Checkpoints
+) -> None:
+    path = checkpoints.folder / "00000011" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "sha256": {**manifest["sha256"], **more}}))
+    assert number_of(checkpoints) == 5
+
+
 def test_one_under_another_number_is_passed_over(checkpoints: Checkpoints) -> None:
     shutil.rmtree(checkpoints.folder / "00000011")
     shutil.copytree(checkpoints.folder / "00000005", checkpoints.folder / "00000012")

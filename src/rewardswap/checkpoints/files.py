@@ -26,6 +26,7 @@ TREE = "state.json"
 TENSORS = "tensors.safetensors"
 IN_PARTS = "parts"
 """Folder of the tensors that ranks hold together, one file or more of each rank."""
+PART = re.compile(rf"{IN_PARTS}/[\w.-]+")
 MANIFEST = "manifest.json"
 FILES = (TREE, TENSORS, MANIFEST)
 """What a checkpoint consists of; a folder without any of them is none."""
@@ -215,7 +216,10 @@ class Checkpoints:
                 "(environment.json names it)"
             )
         try:
-            sums = dict(manifest["sha256"])
+            sums = {name: str(value) for name, value in manifest["sha256"].items()}
+            for name in sums.keys() - {TREE, TENSORS}:
+                if not PART.fullmatch(name):
+                    raise DamagedError(f"{folder / MANIFEST} names {name!r}, which is no part")
             for name in (TREE, TENSORS):
                 if _sum(folder / name) != sums[name]:
                     raise DamagedError(f"{folder / name} is cut or damaged")
