@@ -11,6 +11,7 @@ from rewardswap.cli import main
 from rewardswap.configuration import Run
 from rewardswap.engines import make_engine
 from rewardswap.models.loading import load_language_model, model_folder
+from rewardswap.ranks import Alone
 from rewardswap.recipes import RECIPES
 from rewardswap.rollout.config import OWNERS, RolloutConfig
 from rewardswap.settings import read_run, write_run
@@ -35,6 +36,44 @@ def test_a_server_plays_with_the_policys_own_weights(more: list[str], tmp_path: 
     assert rows[-1]["engine_gap_max"] < 1e-4
     # before, explore, harvest, twice learn, after
     assert server.cache_resets == 6
+
+
+def test_a_server_plays_while_the_policy_learns(tmp_path: Path) -> None:
+    server = CompletionServer(load_language_model("base-agent").model)
+    server.models = [{"id": "small", "max_model_len": 512}]
+    words = ["--rollout.engine", "server", "--rollout.url", server.url]
+    ahead = ["--rollout.one-step-off", "true", "--loop", "on_policy", "--budget", "3"]
+    small = ["--env.generated-games", "40", "--env.evaluation-tasks", "4", "--batch.tasks", "6"]
+    folder = tmp_path / "run"
+    with server:
+        main(["train", "demo", *words, *ahead, *small, "--output", str(folder)])
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert rows[0]["engine_gap_max"] < 1e-4
+    assert all("engine_gap_max" not in row for row in rows[1:])
+    # sampled by the version before, whose weights the server had: near this one, and not it
+    assert all(0.9 < row["aged_effective_sample_size"] < 1 for row in rows[1:])
+    assert server.cache_resets == 5  # before, the first batch, two that were begun, after
+
+
+class Second(Alone):
+    """The second of two ranks."""
+
+    rank, size = 1, 2
+
+
+def test_each_of_several_processes_has_servers_of_its_own() -> None:
+    model = load_language_model("base-agent")
+    server = CompletionServer(model.model)
+    server.models = [{"id": "small", "max_model_len": 512}]
+    nowhere = "http://127.0.0.1:1"
+    alone = RolloutConfig(engine="server", url=nowhere)
+    with pytest.raises(ValueError, match="1 servers are too few for 2 processes"):
+        make_engine(alone, model, FOLDER, "float32", ranks=Second())
+    with server:
+        both = RolloutConfig(engine="server", url=nowhere, more_urls=(server.url,))
+        engine = make_engine(both, model, FOLDER, "float32", ranks=Second())
+        assert [served.url for served in engine._servers] == [server.url]  # type: ignore[attr-defined]
+        engine.close()
 
 
 @pytest.mark.parametrize("name", OWNERS)

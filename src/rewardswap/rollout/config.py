@@ -73,7 +73,8 @@ class RolloutConfig:
     """server: its address; another machine's only if it is named here."""
     more_urls: tuple[str, ...] = ()
     """server: addresses of further ones that serve the same; each plays a part of the episodes,
-    and one that is lost leaves its part to the others until it takes new weights."""
+    and one that is lost leaves its part to the others until it takes new weights. Several
+    processes (torchrun) have one or more each."""
     server_model: str | None = None
     """server: the name of the model there; none: the only one that it has."""
     exchange: Path | None = None
