@@ -12,9 +12,11 @@ LONGEST = 255
 """Longer words are cut into pieces of this many characters."""
 
 _ASCII = re.compile(
-    r"[A-Za-z0-9_]++(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[,;.'](?=[0-9]))[A-Za-z0-9_]++)*+"
+    r"[A-Za-z0-9_]++"
+    r"(?>(?:(?:(?<=[A-Za-z])[:.'](?=[A-Za-z])|(?<=[0-9])[,;.'](?=[0-9]))[A-Za-z0-9_]++)*)"
 )
-"""May also match underscores alone, which are no word."""
+"""May also match underscores alone, which are no word. Atomic groups stand for possessive ones of
+more than a character, which Python before 3.11.5 matches wrong (gh-106052)."""
 
 
 def _grammar() -> str:
@@ -22,21 +24,22 @@ def _grammar() -> str:
     marks = "[xzvkm]*+"  # they belong to the character before them
     marks_but_selector = "[xzkm]*+"
     line = f"(?:_{marks})"
-    letter = f"""(?:A{marks}|H{marks}(?:"{marks}H{marks})*+(?:'{marks}(?![AH]))?+)"""
-    letters = f"{letter}(?:{line}*+{letter}|[:.']{marks}{letter})*+"
-    digits = f"0{marks}(?:{line}*+0{marks}|[,.']{marks}0{marks})*+"
-    katakana = f"K{marks}(?:{line}*+K{marks})*+"
-    piece = f"(?:{katakana}|(?:{letters}|{digits})++)"
-    word = f"{line}*+{piece}(?:{line}++{piece})*+{line}*+"
+    lines = f"(?>{line}*)"
+    letter = f"""(?:A{marks}|H{marks}(?>(?:"{marks}H{marks})*)(?>(?:'{marks}(?![AH]))?))"""
+    letters = f"{letter}(?>(?:{lines}{letter}|[:.']{marks}{letter})*)"
+    digits = f"0{marks}(?>(?:{lines}0{marks}|[,.']{marks}0{marks})*)"
+    katakana = f"K{marks}(?>(?:{lines}K{marks})*)"
+    piece = f"(?:{katakana}|(?>(?:{letters}|{digits})+))"
+    word = f"{lines}{piece}(?>(?:(?>{line}+){piece})*){lines}"
     picture = f"e{marks_but_selector}v?+"
-    pictures = f"z*+{picture}(?:(?:(?<=z)|z++){picture})*+"
+    pictures = f"z*+{picture}(?>(?:(?:(?<=z)|z++){picture})*)"
     others = (
         f"m{marks_but_selector}",
         f"r{marks}r{marks}",
         "#[xzm]*+v?+k[xzkm]*+",
-        f"(?:s{marks})++",
+        f"(?>(?:s{marks})+)",
         f"i{marks}",
-        f"{line}++|z++",  # no words; matched so that no place in the run is tried again
+        f"(?>{line}+)|z++",  # no words; matched so that no place in the run is tried again
     )
     return "|".join((word, pictures, *others))
 
