@@ -69,7 +69,7 @@ def _reached(*words: object, **named: object) -> None:
     raise ReachedError
 
 
-def _train(run: Run, console: object) -> None:
+def _train(run: Run, cluster: object, console: object) -> None:
     """In place of training: what must hold of every run that was accepted."""
     write_run(run, Path("accepted.toml"))
     again = as_toml(read_run(Path("accepted.toml")))
