@@ -138,12 +138,12 @@ class DenseReward:
         return self.config.source(self.turn_limit, self.noise_seed, base)
 
     def _loaded(self, folder: Path) -> ProcessRewardModel:
-        model = ProcessRewardModel.from_pretrained(folder, self._backbone())
-        model.divide(self.ranks, self.shard)
-        return model
+        return self._divided(ProcessRewardModel.from_pretrained(folder, self._backbone()))
 
     def _unfitted(self) -> ProcessRewardModel:
-        model = ProcessRewardModel(self._backbone(), self.config.model)
+        return self._divided(ProcessRewardModel(self._backbone(), self.config.model))
+
+    def _divided(self, model: ProcessRewardModel) -> ProcessRewardModel:
         model.divide(self.ranks, self.shard)
         return model
 

@@ -142,9 +142,7 @@ class Trainer:
         """Whether batches are played while the policy learns from the one before."""
         return self.collector.start is not None
 
-    def begin(
-        self, phase: Phase, tasks: int, group_size: int, seen: Collected
-    ) -> Callable[[], Collected]:
+    def begin(self, phase: Phase, tasks: int, seen: Collected) -> Callable[[], Collected]:
         """Begin the batch behind `seen` with the policy as it is; what is returned waits for it.
 
         It is to be learned from at the next update: by then it is one update old.
@@ -153,7 +151,7 @@ class Trainer:
         begun = self.collector.begin(
             phase,
             tasks,
-            group_size,
+            seen.group_size,
             version=version,
             loop=self.loop,
             before=seen.episodes if seen.version == version else Counter(),

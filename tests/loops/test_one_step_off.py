@@ -237,7 +237,7 @@ def test_without_it_nothing_can_be_begun() -> None:
     trainer = trainer_of(ChangedPlay(by_index))
     seen = trainer.collect("learn", 2, 2)
     with pytest.raises(ValueError, match="give `begin`"):
-        trainer.begin("learn", 2, 2, seen)
+        trainer.begin("learn", 2, seen)
 
 
 # in the background, by the engine
@@ -327,7 +327,7 @@ def test_a_loop_that_breaks_gives_up_what_is_played() -> None:
     with make_parts(replace(RUN, loop="on_policy")) as parts:
         trainer = parts.trainer
         seen = trainer.collect("learn", 4, 4)
-        taken = trainer.begin("learn", 4, 4, seen)
+        taken = trainer.begin("learn", 4, seen)
     with pytest.raises((Exception, KeyboardInterrupt)) as stop:
         taken()
     assert type(stop.value).__name__ in ("StopAskedError", "CancelledError")

@@ -41,7 +41,7 @@ class Loop(ABC):
         ends = self.budget.ends_with(self.trainer, of_agent=phase == "learn")
         if ends or not (more and self.trainer.one_step_off):
             return lambda: None
-        return self.trainer.begin(phase, tasks, seen.group_size, seen)
+        return self.trainer.begin(phase, tasks, seen)
 
     @abstractmethod
     def step(self) -> None:
