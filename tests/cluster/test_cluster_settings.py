@@ -1,5 +1,6 @@
 """Settings of a cluster: refused where they do nothing or cannot be, and no part of a run."""
 
+import importlib.machinery
 import importlib.util
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from rewardswap.cli import main
 from rewardswap.cluster.settings import ClusterSettings
 from rewardswap.configuration import Run
-from rewardswap.recipes import RECIPES
+from rewardswap.recipes import RECIPES, demo
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.placement import HERE, Placement
 from rewardswap.rollout.worker_process import WorkerProcess
@@ -49,7 +50,9 @@ def test_runs_that_cannot_be_placed_so(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rewardswap.cluster.settings.find_spec", lambda _: object())
+    monkeypatch.setattr(
+        "rewardswap.cluster.settings.find_spec", lambda _: importlib.util.find_spec("json")
+    )
     run = replace(RECIPES["demo"](), rollout=RolloutConfig(**rollout))
     with pytest.raises(ValueError, match=words):
         ClusterSettings(cluster="ray", ray_engines=2, **settings).check(run)
@@ -98,3 +101,12 @@ def test_where_a_run_is_is_no_part_of_it() -> None:
 
 def test_what_is_not_placed_is_here() -> None:
     assert Placement(WorkerProcess, None) == HERE
+
+
+def test_a_folder_of_that_name_is_not_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ray").mkdir()
+    found = importlib.machinery.PathFinder.find_spec("ray", [str(tmp_path)])
+    assert found is not None and found.origin is None
+    monkeypatch.setattr("rewardswap.cluster.settings.find_spec", lambda _: found)
+    with pytest.raises(ValueError, match="cluster ray needs ray"):
+        ClusterSettings(cluster="ray").check(demo())

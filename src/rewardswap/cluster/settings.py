@@ -70,7 +70,8 @@ class ClusterSettings:
 
     def check(self, run: Run) -> None:
         """Raise ValueError where ray is not installed, or for a run that cannot be placed so."""
-        if find_spec("ray") is None:
+        found = find_spec("ray")
+        if found is None or found.origin is None:  # Ray leaves a folder `ray` in /tmp: no package
             raise ValueError("cluster ray needs ray; pip install 'rewardswap[ray]'")
         rollout = run.rollout
         if not self.ray_engines:
