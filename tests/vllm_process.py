@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,18 @@ PROCESSED = ("--logprobs-mode", "processed_logprobs")
 @contextmanager
 def vllm_process(folder: Path, *flags: str, cache_bytes: int = 2**26) -> Iterator[str]:
     """The URL of a server, float32, once it is up; it ends with this."""
+    with vllm_and_url(folder, *flags, cache_bytes=cache_bytes) as (_, url):
+        yield url
+
+
+@contextmanager
+def vllm_and_url(
+    folder: Path,
+    *flags: str,
+    cache_bytes: int = 2**26,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+    """The same with its process, which heads a group of processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -28,10 +40,11 @@ def vllm_process(folder: Path, *flags: str, cache_bytes: int = 2**26) -> Iterato
     command += ["--dtype", "float32", "--enforce-eager", "--uvicorn-log-level", "warning"]
     command += ["--kv-cache-memory-bytes", str(cache_bytes), "--max-num-seqs", "64", *flags]
     quiet = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1", "VLLM_SERVER_DEV_MODE": "1"}
-    process = subprocess.Popen(command, env={**os.environ, **quiet})
+    every = {**os.environ, **quiet, **(environment or {})}
+    process = subprocess.Popen(command, env=every, start_new_session=True)
     try:
         _await(process, port)
-        yield f"http://127.0.0.1:{port}"
+        yield process, f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(60)

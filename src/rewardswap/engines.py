@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from torch import Tensor
+
 from rewardswap.models.adapter import merged_state
 from rewardswap.models.loading import LanguageModel
-from rewardswap.models.shards import gathered
+from rewardswap.models.shards import gathered, is_part
 from rewardswap.ranks import ALONE, Ranks, share
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.engine import RolloutEngine
@@ -70,6 +72,7 @@ def _server(
         ends,
         urls=share(named, ranks) if servers is None else servers.urls(),
         model=config.server_model,
+        transfer=config.transfer,
         exchange=config.exchange,
         whereabouts=None if servers is None else servers.url,
     )
@@ -84,7 +87,12 @@ def ready(engine: RolloutEngine, module: Any, *, sleeps: bool) -> Iterator[None]
     if isinstance(engine, VllmEngine):
         engine.wake()
     if not (isinstance(engine, HuggingFaceEngine) and engine.module is module):
-        engine.update_weights((n, gathered(w)) for n, w in merged_state(module).items())
+        engine.update_weights((n, _whole(w)) for n, w in merged_state(module).items())
     yield
     if sleeps and isinstance(engine, VllmEngine):
         engine.sleep()
+
+
+def _whole(weight: Tensor) -> Tensor:
+    """Of one in parts a copy beside the device's memory, which has no room for all of them."""
+    return gathered(weight).cpu() if is_part(weight) else weight

@@ -169,6 +169,49 @@ def test_a_server_that_says_it_could_not_load_is_no_lost_one(
         engine.update_weights(tmp_path)
 
 
+def test_a_server_started_again_unnoticed_is_noticed_behind_the_rollout(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    """It answers at once, with the weights of its folder: nobody was lost."""
+    small_llama(1).save_pretrained(tmp_path)
+    engine.update_weights(tmp_path)
+    complete(engine, asking(SESSIONS), SAMPLING)
+    engine.release(SESSIONS[:-1])
+    servers[1].version = "default"
+    with pytest.raises(ValueError, match=f"{servers[1].url} has other weights than it was given"):
+        engine.release(SESSIONS[-1:])
+    engine.update_weights(tmp_path)  # with these it is as good as any
+    assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
+    gone(servers[2])  # behind its last answer: the next weights will find out
+    engine.release(SESSIONS)
+
+
+def test_two_who_load_into_one_server_are_told(
+    servers: list[CompletionServer], tmp_path: Path
+) -> None:
+    small_llama(1).save_pretrained(tmp_path)
+    one, other = (ServerEngine(ENDS, urls=[servers[0].url]) for _ in range(2))
+    for engine in (one, other):
+        engine.update_weights(tmp_path)
+        complete(engine, asking(SESSIONS), SAMPLING)
+    with pytest.raises(ValueError, match="somebody else loads into it"):
+        one.release(SESSIONS)
+    other.release(SESSIONS)
+    for engine in (one, other):
+        engine.close()
+
+
+def test_weights_by_nccl_need_a_gpu(
+    servers: list[CompletionServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    small_llama(1).save_pretrained(tmp_path)
+    engine = ServerEngine(ENDS, urls=[servers[0].url], transfer="nccl")
+    with pytest.raises(ValueError, match="nccl goes from GPU to GPU, and there is none here"):
+        engine.update_weights(tmp_path)
+    engine.close()
+
+
 def test_when_all_are_lost_the_last_ones_reason_is_told(
     servers: list[CompletionServer], engine: ServerEngine
 ) -> None:

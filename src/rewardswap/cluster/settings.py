@@ -11,7 +11,8 @@ from rewardswap.rollout.config import RolloutConfig
 
 VLLM = (
     "vllm serve {model} --host {host} --port {port} "
-    "--logprobs-mode processed_logprobs --generation-config vllm --skip-tokenizer-init"
+    "--logprobs-mode processed_logprobs --generation-config vllm --skip-tokenizer-init "
+    "--weight-transfer-config.backend nccl"
 )
 """What an engine runs unless told otherwise (docs/engines.md)."""
 
@@ -88,8 +89,8 @@ class ClusterSettings:
         for name in ("url", "more_urls"):
             if getattr(rollout, name) != getattr(RolloutConfig, name):
                 raise ValueError(f"rollout.{name} does nothing where ray_engines starts servers")
-        if rollout.exchange is None:
+        if rollout.transfer == "folder" and rollout.exchange is None:
             raise ValueError(
                 "ray_engines needs rollout.exchange, a folder that all nodes see: weights go "
-                "through it"
+                "through it; or rollout.transfer nccl"
             )

@@ -12,6 +12,8 @@ LOCAL = "http://127.0.0.1:8000"
 
 EngineName = Literal["hugging_face", "vllm", "server"]
 
+Transfer = Literal["folder", "nccl"]
+
 OWNERS: dict[str, EngineName] = {
     "refill": "hugging_face",
     "context_limit": "vllm",
@@ -20,6 +22,7 @@ OWNERS: dict[str, EngineName] = {
     "url": "server",
     "more_urls": "server",
     "server_model": "server",
+    "transfer": "server",
     "exchange": "server",
 }
 """Settings that one engine alone has."""
@@ -77,8 +80,11 @@ class RolloutConfig:
     processes (torchrun) have one or more each."""
     server_model: str | None = None
     """server: the name of the model there; none: the only one that it has."""
+    transfer: Transfer = "folder"
+    """server: how it gets weights. folder: through one that it sees too; nccl: from GPU to GPU by
+    vLLM's own weight transfer, which needs vLLM here as well (docs/engines.md)."""
     exchange: Path | None = None
-    """server: folder that it sees too, for weights; none: this machine's temporary folder."""
+    """server: folder for weights that it sees too; none: this machine's temporary folder."""
 
     def __post_init__(self) -> None:
         at_least(
@@ -107,6 +113,8 @@ class RolloutConfig:
                     f"{name} does nothing without worker processes: nothing else can stop a step "
                     "that does not end; set rollout.workers to 1 or more"
                 )
+        if self.transfer != "folder" and self.exchange is not None:
+            raise ValueError(f"exchange does nothing at transfer {self.transfer}")
         for name, owner in OWNERS.items():
             if self.engine != owner and getattr(self, name) != getattr(type(self), name):
                 raise ValueError(f"{name} does nothing at engine {self.engine}")

@@ -69,11 +69,18 @@ class Connection:
 
         Not `patient`, one attempt of a few seconds is made.
         """
-        return self._run(self._ask(method, path, body, patient=patient)).result()
+        if patient:
+            return self.begin(method, path, body).result()
+        return self._run(self._ask(method, path, body, 1, httpx2.Timeout(AT_ONCE))).result()
+
+    def ask_once(self, method: str, path: str, body: object = None) -> Any:
+        """The same for what must not be done twice: one attempt, of `timeout` seconds."""
+        return self._run(self._ask(method, path, body, 1, self._client.timeout)).result()
 
     def begin(self, method: str, path: str, body: object = None) -> "Future[Any]":
-        """The same, in the background; cancelled, its connection is closed."""
-        return self._run(self._ask(method, path, body, patient=True))
+        """Ask in the background; cancelled, its connection is closed."""
+        attempts = self._retries + 1
+        return self._run(self._ask(method, path, body, attempts, self._client.timeout))
 
     def close(self) -> None:
         """Give up what is in progress, and the connections; again, it does nothing."""
@@ -93,9 +100,9 @@ class Connection:
         await asyncio.gather(*others, return_exceptions=True)
         await self._client.aclose()
 
-    async def _ask(self, method: str, path: str, body: object, *, patient: bool) -> Any:
-        attempts = self._retries + 1 if patient else 1
-        timeout = self._client.timeout if patient else httpx2.Timeout(AT_ONCE)
+    async def _ask(
+        self, method: str, path: str, body: object, attempts: int, timeout: httpx2.Timeout
+    ) -> Any:
         for attempt in range(attempts):
             status = None
             if attempt:

@@ -1,12 +1,15 @@
 """One server of completions, and the model that it serves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from rewardswap.rollout.connection import Connection, ServerRefusalError
+from torch import Tensor
+
+from rewardswap.rollout.connection import Connection, NoAnswerError, ServerRefusalError
 from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.transfer import Broadcast
 from rewardswap.rollout.wire import (
     completion_request,
     likeliest_logprob,
@@ -32,13 +35,22 @@ class ServedModel:
         at_once: int,
     ) -> None:
         self._ends = tuple(end_token_ids)
+        self._version: str | None = None
+        """Name of the weights that it was given last."""
+        self._broadcast: Broadcast | None = None
         self.connection = Connection(url, timeout=timeout, retries=retries, at_once=at_once)
         try:
             self._model, self.context_limit = self._served(model)
             self._probe()
         except BaseException:
-            self.connection.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Give its connections up."""
+        if self._broadcast is not None:
+            self._broadcast.leave()
+        self.connection.close()
 
     @property
     def url(self) -> str:
@@ -63,8 +75,8 @@ class ServedModel:
         body = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
         return self.connection.begin("POST", "/collective_rpc", body)
 
-    def end_loading(self, loading: "Future[Any]") -> None:
-        """Wait until weights are loaded, and forget the cache of earlier ones.
+    def end_loading(self, loading: "Future[Any]", version: str) -> None:
+        """Wait until weights are loaded, forget the cache of earlier ones, and name them.
 
         Raises NoAnswerError where it is gone, and ValueError where it cannot do this.
         """
@@ -73,17 +85,50 @@ class ServedModel:
         except ServerRefusalError as error:
             if error.status != 404:
                 raise
-            raise ValueError(
-                f"the server at {self.url} cannot change its weights; start it with "
-                "VLLM_SERVER_DEV_MODE=1 (where nobody else reaches it), or start it anew on the "
-                "new folder"
-            ) from error
+            raise self._unwilling() from error
+        self._name(version)
+
+    def receive(self, weights: Mapping[str, Tensor], version: str) -> None:
+        """The same by NCCL, without a folder."""
+        if self._broadcast is None:
+            self._broadcast = Broadcast(self.connection)
+        if not self.has_its_weights():
+            self._broadcast.leave()  # a new process, which knows of no group
+        self._broadcast.send(weights)
+        self._name(version)
+
+    def has_its_weights(self) -> bool:
+        """Whether what it was given last is what it samples with; where it is silent, it is.
+
+        It is not where it was started again in between, or where somebody else loads into it.
+        """
+        if self._version is None:
+            return True
+        try:
+            told = self.connection.ask("GET", "/weight_info", patient=False)
+        except NoAnswerError:
+            return True
+        return bool(told["weight_version"] == self._version)
+
+    def _name(self, version: str) -> None:
         answer = self.connection.ask("POST", "/reset_prefix_cache")
         if not answer or not answer.get("success"):
             raise ValueError(
                 f"the server at {self.url} kept its prefix cache of earlier weights; let nobody "
                 "else use it meanwhile"
             )
+        try:
+            self.connection.ask("POST", "/update_weight_version", {"new_version": version})
+        except ServerRefusalError as error:
+            raise self._unwilling() from error
+        self._version = version
+
+    def _unwilling(self) -> ValueError:
+        return ValueError(
+            f"the server at {self.url} cannot change its weights; start it with "
+            "VLLM_SERVER_DEV_MODE=1 (vLLM from 0.32, where nobody else reaches it), or start it "
+            "anew on the new folder"
+        )
 
     def _served(self, model: str | None) -> tuple[str, int]:
         """Name and context of the model."""

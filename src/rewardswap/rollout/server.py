@@ -8,15 +8,17 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 from zlib import crc32
 
 from safetensors.torch import save_file
 
-from rewardswap.rollout.config import LOCAL
+from rewardswap.rollout.config import LOCAL, Transfer
 from rewardswap.rollout.connection import NoAnswerError
 from rewardswap.rollout.engine import Completion, Request, SamplingParams, Weights
 from rewardswap.rollout.served import ServedModel
 from rewardswap.rollout.transcripts import Transcripts, seed_of
+from rewardswap.rollout.weights import named_weights
 from rewardswap.rollout.wire import said
 from rewardswap.whole import naming
 
@@ -37,8 +39,8 @@ class ServerEngine:
 
     Requests run at once, `at_once` at a time and server; each has its own seed, so a lost one is
     asked again and says the same. `model` is the name under which the servers have it (none: their
-    only one). `timeout` in seconds. An iterable of weights goes through a folder in `exchange`
-    (none: the temporary folder), which the servers must see too.
+    only one). `timeout` in seconds. Weights go through a folder in `exchange` (none: the temporary
+    folder), which the servers must see too, or by NCCL, as `transfer` says.
 
     Of several servers each has a part of the sessions, by their names. One that does not answer is
     lost: what it was asked is asked of the others, and it comes back with the next weights that it
@@ -57,10 +59,11 @@ class ServerEngine:
         timeout: float = 600.0,
         retries: int = 3,
         at_once: int = 256,
+        transfer: Transfer = "folder",
         exchange: Path | None = None,
         whereabouts: Callable[[int], str | None] | None = None,
     ) -> None:
-        self._exchange, self._whereabouts = exchange, whereabouts
+        self._transfer, self._exchange, self._whereabouts = transfer, exchange, whereabouts
         self._serve = partial(
             ServedModel,
             model=model,
@@ -132,26 +135,29 @@ class ServerEngine:
         ]
 
     def release(self, sessions: Iterable[str]) -> None:
-        """Forget sessions; the connection of an action in progress is closed, which ends it."""
+        """Forget sessions; the connection of an action in progress is closed, which ends it.
+
+        Raises ValueError, with the last session, for a server that has other weights than those
+        that it was given: it was started again unnoticed, or somebody else loads into it.
+        """
+        sessions = list(sessions)
         for session in self._transcripts.release(sessions):
             self._asked.pop(session).answer.cancel()
+        if sessions and not len(self._transcripts.sessions):
+            self._refuse_other_weights()
 
     def update_weights(self, weights: Weights) -> None:
-        """Let the servers load a folder in place, and forget their caches.
+        """Let the servers load weights in place, and forget their caches.
 
         It needs vLLM's endpoints for development. Raises ValueError where they are not there, where
         a server answers that it could not, and where none is left.
         """
         self._transcripts.sessions.refuse_live()
-        with self._as_folder(weights) as folder:
-            loading = {
-                number: self._servers[number].begin_loading(folder)
-                for number in range(len(self._servers))
-                if number not in self._lost or self._is_back(number)
-            }
-            for number, answer in loading.items():
+        version = uuid4().hex
+        with self._begun(weights, version) as loading:
+            for number, end in loading.items():
                 try:
-                    self._servers[number].end_loading(answer)
+                    end()
                 except NoAnswerError as error:
                     if error.status is not None:
                         raise
@@ -163,7 +169,31 @@ class ServerEngine:
     def close(self) -> None:
         """Close the connections; the engine is not used again."""
         for server in self._servers:
-            server.connection.close()
+            server.close()
+
+    @contextmanager
+    def _begun(self, weights: Weights, version: str) -> Iterator[Mapping[int, Callable[[], None]]]:
+        """What ends the loading of each server that is there."""
+        there = [n for n in range(len(self._servers)) if n not in self._lost or self._is_back(n)]
+        if self._transfer == "nccl":
+            given = named_weights(weights)
+            yield {n: partial(self._servers[n].receive, given, version) for n in there}
+            return
+        with self._as_folder(weights) as folder:
+            begun = {n: self._servers[n].begin_loading(folder) for n in there}
+            yield {
+                n: partial(self._servers[n].end_loading, loading, version)
+                for n, loading in begun.items()
+            }
+
+    def _refuse_other_weights(self) -> None:
+        for number, server in enumerate(self._servers):
+            if number not in self._lost and not server.has_its_weights():
+                raise ValueError(
+                    f"the server at {server.url} has other weights than it was given: it was "
+                    "started again meanwhile, or somebody else loads into it; what it sampled is "
+                    "not used, go on from the last checkpoint"
+                )
 
     def _common_limit(self) -> int:
         limits = {server.url: server.context_limit for server in self._servers}
@@ -206,7 +236,7 @@ class ServerEngine:
         except NoAnswerError:
             return False
         self._retried_before += server.connection.retried
-        server.connection.close()
+        server.close()
         self._common_limit()
         return True
 

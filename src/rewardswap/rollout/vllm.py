@@ -1,4 +1,4 @@
-"""Sampling by vLLM inside this process. Only this file imports vllm."""
+"""Sampling by vLLM inside this process. Only this file and `transfer` import vllm."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
