@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file
 
 from launching import environment, free_port
-from rewardswap.checkpoints.files import Checkpoints
+from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.cli import main
+from rewardswap.models.loading import load_language_model
 
 RUN = [
     *("train", "demo", "--env.generated-games", "80", "--env.evaluation-tasks", "6"),
@@ -65,6 +66,21 @@ def assert_same_run(found: Path, expected: Path) -> None:
         torch.testing.assert_close(value, two[weight], atol=1e-6, rtol=0)
 
 
+def killed_at(checkpoint: Path, processes: list[subprocess.Popen[str]]) -> Found:
+    """The newest checkpoint of ranks that end once one is there."""
+    while not (checkpoint / "manifest.json").exists():
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.1)
+    processes[-1].send_signal(signal.SIGKILL)
+    time.sleep(0.5)
+    for process in processes:  # as torchrun does where one has ended
+        process.kill()
+        process.communicate()
+    found = Checkpoints(checkpoint.parent, keep=1).newest()
+    assert found is not None
+    return found
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alone") / "run"
@@ -87,16 +103,7 @@ def test_a_killed_run_goes_on_on_other_ranks(
     """Killed while the explorer is branched off: its agent's parts come back on other ranks."""
     folder = tmp_path / "run"
     processes = started([*RUN, "--output", str(folder)], first)
-    while not (folder / "checkpoints" / "00000003" / "manifest.json").exists():
-        assert all(process.poll() is None for process in processes)
-        time.sleep(0.1)
-    processes[-1].send_signal(signal.SIGKILL)
-    time.sleep(0.5)
-    for process in processes:  # as torchrun does where one has ended
-        process.kill()
-        process.communicate()
-    found = Checkpoints(folder / "checkpoints", keep=1).newest()
-    assert found is not None
+    found = killed_at(folder / "checkpoints" / "00000003", processes)
     parts = folder / "checkpoints" / f"{found.number:08}" / "parts"
     assert parts.is_dir() == (first > 1)
     agent = found.state["loop"]["position"]["agent"].policy.model
@@ -106,3 +113,34 @@ def test_a_killed_run_goes_on_on_other_ranks(
         assert torch.equal(value, agent[name]), name
     ended(started(["train", "--resume", str(folder)], later))
     assert_same_run(folder, alone)
+
+
+def test_an_adapter_in_parts_is_exported_merged_and_goes_on(tmp_path: Path) -> None:
+    """W + alpha / rank B A, worked out here of what is in the checkpoint."""
+    folder, rank, alpha = tmp_path / "run", 4, 8.0
+    words = [
+        *("train", "demo-grpo", "--env.generated-games", "80", "--env.evaluation-tasks", "2"),
+        *("--batch.tasks", "8", "--batch.group-size", "4", "--budget", "4"),
+        *("--policy.lora-rank", str(rank), "--policy.lora-alpha", str(alpha)),
+        *("--policy.learning-rate", "1e-3", "--policy.sharded", "true", "--checkpoint.every", "1"),
+    ]
+    found = killed_at(
+        folder / "checkpoints" / "00000002", started([*words, "--output", str(folder)], 2)
+    )
+    trained = found.state["learners"]["policy"].model
+    main(["export", str(folder), "--output", str(tmp_path / "policy")])
+    exported = load_file(tmp_path / "policy" / "model.safetensors")
+    start = load_language_model("base-agent").model.state_dict()
+    adapted = 0
+    for name, value in exported.items():
+        layer = name.removesuffix(".weight")
+        a, b = (trained.get(f"{layer}.lora_{end}.default.weight") for end in ("A", "B"))
+        if a is None or b is None:
+            assert torch.equal(value, start[name]), name
+            continue
+        adapted += 1
+        assert a.shape[0] == rank and bool(b.any())
+        torch.testing.assert_close(value, start[name] + alpha / rank * b @ a, atol=1e-6, rtol=0)
+    assert 2 * adapted == len([name for name in trained if ".lora_" in name]) > 0
+    ended(started(["train", "--resume", str(folder)], 1))
+    assert len(rows(folder)) == 4
