@@ -25,5 +25,5 @@ def named(what: str, name: str, known: Mapping[str, Known]) -> Known:
 def dotted(section: str, message: str, settings: Iterable[str]) -> str:
     """What a section's check says, with its setting named from the top."""
     first, _, rest = message.partition(" ")
-    name = first.strip("`")
-    return f"{section}.{name} {rest}" if name in settings else f"{section}: {message}"
+    word = first.replace("`", "")
+    return f"{section}.{word} {rest}" if word.strip(":") in settings else f"{section}: {message}"

@@ -150,8 +150,8 @@ def load_language_model(
         way_out = (
             f"make it with `rewardswap model fetch {name}`"
             if name in FETCHED
-            else "give --policy.model (eval: --model) the folder of a Hugging Face causal LM, or "
-            "none for the environment's small agent"
+            else "give the folder of a Hugging Face causal LM (train: --policy.model, eval: "
+            f"--model, play: --by), or {' or '.join(SMALL_AGENTS)}"
         )
         raise ValueError(f"model folder {folder} {wrong}; {way_out}")
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
