@@ -154,6 +154,7 @@ def test_weights_that_the_server_cannot_take_stop_the_run(engine: ServerEngine, 
     odd = [*weights(1), ("model.layers.0.nothing.weight", torch.zeros(2))]
     with pytest.raises(ValueError, match=r"POST /update_weights.*status 500"):
         engine.update_weights(odd)
+    assert engine.counted()["servers_lost"] == 0
     engine.update_weights(weights(2))
     assert sampled_by(engine, 2)
 
@@ -183,6 +184,7 @@ def test_a_server_that_was_not_started_for_it_is_refused(wide_folder: Path) -> N
         engine = ServerEngine(ENDS, urls=[url], transfer="nccl")
         with pytest.raises(ValueError, match=r"--weight-transfer-config\.backend nccl"):
             engine.update_weights(weights(1))
+        assert engine.counted()["servers_lost"] == 0
         engine.close()
 
 

@@ -40,7 +40,10 @@ class Broadcast:
             if self._sender is None:
                 self._sender = self._joined()
             self._sender.send_weights()
-        except (RuntimeError, ValueError) as error:  # NCCL's, or the server's, which says more
+        except ValueError:
+            self.leave()
+            raise
+        except RuntimeError as error:  # NCCL's; what the server says of it says more
             self.leave()
             url = self._connection.url
             raise self._refused or NoAnswerError(
