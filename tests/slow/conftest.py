@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from real_model import smollm2
+from unpacking import unpack
 
 __all__ = ["games", "smollm2"]
 
@@ -23,7 +24,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for member in archive:
             parts = Path(member.name).parts
             if member.name.endswith("/game.tw-pddl") and taken.get(parts[1], 4) < 4:
-                archive.extract(member, folder, filter="data")
+                unpack(archive, member, folder)
                 taken[parts[1]] += 1
             if min(taken.values()) == 4:
                 break
