@@ -201,15 +201,17 @@ def test_two_who_load_into_one_server_are_told(
         engine.close()
 
 
-def test_weights_by_nccl_need_a_gpu(
-    servers: list[CompletionServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_by_nccl_need_a_gpu_and_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before a server is looked for."""
+    nowhere = ["http://127.0.0.1:1"]
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    small_llama(1).save_pretrained(tmp_path)
-    engine = ServerEngine(ENDS, urls=[servers[0].url], transfer="nccl")
     with pytest.raises(ValueError, match="nccl goes from GPU to GPU, and there is none here"):
-        engine.update_weights(tmp_path)
-    engine.close()
+        ServerEngine(ENDS, urls=nowhere, transfer="nccl")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.current_device", lambda: 0)
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(ValueError, match="transfer nccl needs vLLM here too"):
+        ServerEngine(ENDS, urls=nowhere, transfer="nccl")
 
 
 def test_when_all_are_lost_the_last_ones_reason_is_told(

@@ -18,6 +18,7 @@ from rewardswap.rollout.connection import NoAnswerError
 from rewardswap.rollout.engine import Completion, Request, SamplingParams, Weights
 from rewardswap.rollout.served import ServedModel
 from rewardswap.rollout.transcripts import Transcripts, seed_of
+from rewardswap.rollout.transfer import refuse_without
 from rewardswap.rollout.weights import named_weights
 from rewardswap.rollout.wire import said
 from rewardswap.whole import naming
@@ -47,7 +48,7 @@ class ServerEngine:
     loads, never with older ones. `whereabouts` says at which address a lost one is by then, none
     while it is nowhere (without it: where it was). Raises ValueError for a server that does not
     answer at first, gives no token ids or no log-probs, or gives those before the temperature, for
-    servers whose contexts differ, and when all are lost.
+    servers whose contexts differ, when all are lost, and for NCCL without vLLM or a GPU.
     """
 
     def __init__(
@@ -63,6 +64,8 @@ class ServerEngine:
         exchange: Path | None = None,
         whereabouts: Callable[[int], str | None] | None = None,
     ) -> None:
+        if transfer == "nccl":
+            refuse_without()
         self._transfer, self._exchange, self._whereabouts = transfer, exchange, whereabouts
         self._serve = partial(
             ServedModel,

@@ -18,8 +18,8 @@ class Broadcast:
 
     Both ends are vLLM's (`vllm.distributed.weight_transfer`, vLLM 0.32): this one its trainer's
     engine, which asks the server over HTTP and broadcasts beside it. The group is made with the
-    first weights, and made anew with those behind a failure. Raises ValueError without vLLM here,
-    and where there is no GPU.
+    first weights, and made anew with those behind a failure. Raises ValueError as
+    `refuse_without` does.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -93,6 +93,12 @@ class Broadcast:
         """End a broadcast that the server takes no part in any more: it would wait for ever."""
         self._refused = error
         self.leave()
+
+
+def refuse_without() -> None:
+    """Raise ValueError without vLLM here, and where there is no GPU."""
+    _device()
+    _vllm()
 
 
 class _Routes:
