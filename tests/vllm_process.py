@@ -1,12 +1,13 @@
 """A real `vllm serve` in a process of its own, on loopback."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 200
@@ -47,7 +48,11 @@ def vllm_and_url(
         yield process, f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(60)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # and whatever it has left
+        process.wait()
 
 
 def _await(process: "subprocess.Popen[bytes]", port: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import gloo_in_place_of_nccl
@@ -116,6 +117,39 @@ def test_weights_arrive_as_through_a_folder_each_time(
     ]
     with pytest.raises(ValueError, match="somebody else loads into it"):
         played(engine)
+
+
+def post(url: str, path: str, body: object = None) -> None:
+    connection = Connection(url, timeout=30.0, retries=0, at_once=1)
+    connection.ask("POST", path, body)
+    connection.close()
+
+
+def test_a_server_that_knows_of_no_group_is_joined_anew(engine: ServerEngine, url: str) -> None:
+    """As one that was started again between two pushes: its weights have another name."""
+    engine.update_weights(weights(3))
+    post(url, "/shutdown_weight_transfer_engine")
+    post(url, "/update_weight_version", {"new_version": "default"})
+    engine.update_weights(weights(5))
+    assert sampled_by(engine, 5)
+
+
+def test_who_takes_no_part_is_not_waited_for(
+    engine: ServerEngine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NCCL would wait for ever for a server that has left the group: its answer ends that."""
+    engine.update_weights(weights(3))
+    post(url, "/shutdown_weight_transfer_engine")
+    ended = Event()
+    with monkeypatch.context() as patch:
+        communicator = gloo_in_place_of_nccl.GlooCommunicator
+        patch.setattr(communicator, "broadcast", lambda self, tensor, src: ended.wait(60) or None)
+        patch.setattr(communicator, "destroy", lambda self: ended.set())
+        with pytest.raises(ValueError, match=r"POST /update_weights.*status 500"):
+            engine.update_weights(weights(5))
+    assert ended.is_set()
+    engine.update_weights(weights(6))
+    assert sampled_by(engine, 6)
 
 
 def test_a_folder_goes_the_same_way(engine: ServerEngine, tmp_path: Path) -> None:
