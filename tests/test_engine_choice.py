@@ -120,3 +120,21 @@ def test_settings_of_an_engine_come_back_from_the_record(tmp_path: Path) -> None
     object.__setattr__(run, "rollout", config)
     write_run(run, tmp_path / "config.toml")
     assert read_run(tmp_path / "config.toml").rollout == config
+
+
+def test_a_server_that_fails_a_run_is_said_in_a_line_with_the_way_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        *("train", "demo-grpo", "--env.generated-games", "40", "--env.evaluation-tasks", "2"),
+        *("--budget", "1", "--rollout.engine", "server", "--output", str(tmp_path / "run")),
+    ]
+    with CompletionServer(load_language_model("base-agent").model) as server:
+        server.models = [{"id": "small", "max_model_len": 2048}]
+        server.development = False
+        with pytest.raises(SystemExit) as stopped:
+            main([*words, "--rollout.url", server.url])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 1
+    assert "cannot change its weights; start it with VLLM_SERVER_DEV_MODE=1" in said
+    assert f"rewardswap train --resume {tmp_path / 'run'}" in said

@@ -17,6 +17,14 @@ class TooManyFailuresError(RunStoppedError):
     """More episodes of one collection broke than the run allows."""
 
 
+class EngineError(ValueError):
+    """A rollout engine elsewhere cannot be used, for a reason that its user can remove."""
+
+
+class EngineLostError(EngineError):
+    """It does not answer; somebody may start it again."""
+
+
 class UnwrittenError(OSError):
     """The system refuses to write; `filename` is what, `strerror` why."""
 

@@ -120,14 +120,16 @@ def _train_with(
     ranks: Ranks, run: Run, console: Console, *, resume: bool, placement: Placement = HERE
 ) -> tuple[int, str]:
     """Train as one of all ranks; the exit code, and what is to be said where it is not 0."""
-    from rewardswap.errors import RunStoppedError
+    from rewardswap.errors import EngineError, EngineLostError, RunStoppedError
     from rewardswap.screen import Screen
     from rewardswap.session import Training
 
     training = checked(lambda: Training(run, resume=resume, ranks=ranks, placement=placement))
     try:
         training.execute(Screen(console))
-    except (RunStoppedError, KeyboardInterrupt) as error:
+    except (RunStoppedError, EngineError, KeyboardInterrupt) as error:
+        if isinstance(error, EngineLostError) and placement.servers is not None:
+            raise  # who places servers starts them again, and all ranks with them
         by_hand = isinstance(error, KeyboardInterrupt)
         said = "; ".join(
             [

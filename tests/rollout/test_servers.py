@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from chatting import TEMPLATE, Doors, small_tokenizer
 from made import small_llama
 from rewardswap.rollout import connection
+from rewardswap.rollout.connection import NoAnswerError, ServerRefusalError
 from rewardswap.rollout.context import ChatContext
 from rewardswap.rollout.engine import Request, complete
 from rewardswap.rollout.episodes import EpisodeRequest, Played, play
@@ -184,6 +187,62 @@ def test_a_server_started_again_unnoticed_is_noticed_behind_the_rollout(
     assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
     gone(servers[2])  # behind its last answer: the next weights will find out
     engine.release(SESSIONS)
+
+
+def test_a_lost_server_is_looked_at_anew_at_its_old_address(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    """Started again with other settings it would sample in a way that nobody checked."""
+    gone(servers[1])
+    complete(engine, asking(SESSIONS), SAMPLING)
+    engine.release(SESSIONS)
+    servers[1].troubles = []
+    servers[1].models = [{"id": "small", "max_model_len": 64}]
+    small_llama(1).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="the servers' max_model_len differ"):
+        engine.update_weights(tmp_path)
+
+
+def test_what_went_wrong_first_is_what_is_said(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    small_llama(1).save_pretrained(tmp_path)
+    engine.update_weights(tmp_path)
+    complete(engine, asking(SESSIONS), SAMPLING)
+    for server in servers:
+        server.version = "default"
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            engine.release(SESSIONS)
+
+
+@pytest.mark.parametrize("trouble", [0, 400])
+def test_sessions_answered_beside_one_that_broke_can_be_released(trouble: int) -> None:
+    with CompletionServer(small_llama()) as server:
+        engine = ServerEngine(ENDS, urls=[server.url], retries=0)
+        server.gate.clear()
+        engine.submit(asking(SESSIONS[:1]), SAMPLING)
+        engine.submit(asking(SESSIONS[1:]), SAMPLING)
+        while sum("completions" in path for path, _, _ in server.requests) < len(SESSIONS):
+            pass
+        server.gate.set()
+        engine._asked[SESSIONS[0]].answer.result()
+        last = engine._asked[SESSIONS[-1]]
+        broken: Future[Any] = Future()
+        error = NoAnswerError("gone", None) if trouble == 0 else ServerRefusalError("no", trouble)
+        broken.set_exception(error)
+        engine._asked[SESSIONS[-1]] = replace(last, answer=broken)
+        with pytest.raises(ValueError, match=r"gone|no"):
+            engine.wait()
+        engine.release(SESSIONS)
+        engine.close()
+
+
+def test_a_server_is_named_once() -> None:
+    with pytest.raises(ValueError, match="a server is named twice"):
+        ServerEngine(ENDS, urls=["http://127.0.0.1:1"] * 2)
 
 
 def test_two_who_load_into_one_server_are_told(

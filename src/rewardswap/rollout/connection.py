@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx2
 
+from rewardswap.errors import EngineError, EngineLostError
+
 KEY = "REWARDSWAP_SERVER_KEY"
 """Environment variable of the server's key; it is never part of a message."""
 
@@ -19,7 +21,7 @@ PAUSE = 0.5
 """Seconds before the first retry; twice as many before each further one (ours)."""
 
 
-class ServerRefusalError(ValueError):
+class ServerRefusalError(EngineError):
     """The server answered, with an error that asking again will not change."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -27,7 +29,7 @@ class ServerRefusalError(ValueError):
         self.status = status
 
 
-class NoAnswerError(ValueError):
+class NoAnswerError(EngineLostError):
     """The server did not answer, in as many attempts as it had.
 
     `status` is that of its last answer, none where it was silent.

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from rewardswap.errors import EngineError
 from rewardswap.rollout.connection import Connection, NoAnswerError, ServerRefusalError
 from rewardswap.rollout.engine import SamplingParams
 from rewardswap.rollout.transfer import Broadcast
@@ -106,14 +107,18 @@ class ServedModel:
             return True
         try:
             told = self.connection.ask("GET", "/weight_info", patient=False)
-        except NoAnswerError:
+        except NoAnswerError as error:
+            if error.status is not None:
+                raise
             return True
+        except ServerRefusalError:  # started without the endpoints that it had
+            return False
         return bool(told["weight_version"] == self._version)
 
     def _name(self, version: str) -> None:
         answer = self.connection.ask("POST", "/reset_prefix_cache")
         if not answer or not answer.get("success"):
-            raise ValueError(
+            raise EngineError(
                 f"the server at {self.url} kept its prefix cache of earlier weights; let nobody "
                 "else use it meanwhile"
             )
@@ -123,8 +128,8 @@ class ServedModel:
             raise self._unwilling() from error
         self._version = version
 
-    def _unwilling(self) -> ValueError:
-        return ValueError(
+    def _unwilling(self) -> EngineError:
+        return EngineError(
             f"the server at {self.url} cannot change its weights; start it with "
             "VLLM_SERVER_DEV_MODE=1 (vLLM from 0.32, where nobody else reaches it), or start it "
             "anew on the new folder"
@@ -137,13 +142,13 @@ class ServedModel:
         only = next(iter(found)) if len(found) == 1 else None
         name = only if model is None else model
         if name is None or name not in found:
-            raise ValueError(
+            raise EngineError(
                 f"the server at {self.url} has the models {sorted(found)}, not {model!r}; give the "
                 "name of one"
             )
         limit = found[name].get("max_model_len")
         if limit is None:
-            raise ValueError(
+            raise EngineError(
                 f"the server at {self.url} does not say max_model_len of {name!r} in /v1/models; "
                 "take one that does, as vllm serve"
             )
@@ -154,7 +159,7 @@ class ServedModel:
         if not any(
             self._likeliest(prompt, 0.5) - self._likeliest(prompt, 1.0) > 1e-3 for prompt in PROBES
         ):
-            raise ValueError(
+            raise EngineError(
                 f"the server at {self.url} gives log-probs before the temperature; start it with "
                 "--logprobs-mode processed_logprobs"
             )

@@ -1,5 +1,6 @@
 """Sampling by servers elsewhere: vLLM's, or such that answer as it does."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from zlib import crc32
 
 from safetensors.torch import save_file
 
+from rewardswap.errors import EngineError
 from rewardswap.rollout.config import LOCAL, Transfer
 from rewardswap.rollout.connection import NoAnswerError
 from rewardswap.rollout.engine import Completion, Request, SamplingParams, Weights
@@ -66,6 +68,8 @@ class ServerEngine:
     ) -> None:
         if transfer == "nccl":
             refuse_without()
+        if len(set(urls)) < len(urls):
+            raise ValueError(f"a server is named twice in {', '.join(urls)}; name each once")
         self._transfer, self._exchange, self._whereabouts = transfer, exchange, whereabouts
         self._serve = partial(
             ServedModel,
@@ -145,8 +149,11 @@ class ServerEngine:
         """
         sessions = list(sessions)
         for session in self._transcripts.release(sessions):
-            self._asked.pop(session).answer.cancel()
-        if sessions and not len(self._transcripts.sessions):
+            asked = self._asked.pop(session, None)  # none: answered, and then another one broke
+            if asked is not None:
+                asked.answer.cancel()
+        failing = sys.exc_info()[0] is not None  # what is wrong already is not to be hidden
+        if sessions and not failing and not len(self._transcripts.sessions):
             self._refuse_other_weights()
 
     def update_weights(self, weights: Weights) -> None:
@@ -192,7 +199,7 @@ class ServerEngine:
     def _refuse_other_weights(self) -> None:
         for number, server in enumerate(self._servers):
             if number not in self._lost and not server.has_its_weights():
-                raise ValueError(
+                raise EngineError(
                     f"the server at {server.url} has other weights than it was given: it was "
                     "started again meanwhile, or somebody else loads into it; what it sampled is "
                     "not used, go on from the last checkpoint"
@@ -201,7 +208,7 @@ class ServerEngine:
     def _common_limit(self) -> int:
         limits = {server.url: server.context_limit for server in self._servers}
         if len(set(limits.values())) > 1:
-            raise ValueError(
+            raise EngineError(
                 f"the servers' max_model_len differ, {limits}: an episode could go on at one and "
                 "not at another; start them alike"
             )
@@ -232,8 +239,8 @@ class ServerEngine:
         url = server.url if self._whereabouts is None else self._whereabouts(number)
         if url is None:
             return False
-        if url == server.url:
-            return server.is_there()
+        if url == server.url and not server.is_there():
+            return False
         try:
             self._servers[number] = self._serve(url)
         except NoAnswerError:

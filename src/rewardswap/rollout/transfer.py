@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import torch
 from torch import Tensor
 
+from rewardswap.errors import EngineError
 from rewardswap.rollout.connection import Connection, NoAnswerError, ServerRefusalError
 
 NEEDED = "start it with VLLM_SERVER_DEV_MODE=1 and --weight-transfer-config.backend nccl"
@@ -26,6 +27,7 @@ class Broadcast:
         self._device, self._vllm = _device(), _vllm()
         self._connection = connection
         self._sender: Any = None
+        self._routes: _Routes | None = None
         self._given: Mapping[str, Tensor] = {}
         self._refused: ValueError | None = None
 
@@ -54,7 +56,7 @@ class Broadcast:
 
     def leave(self) -> None:
         """Give up the group; again, it does nothing."""
-        sender, self._sender = self._sender, None
+        sender, self._sender, self._routes = self._sender, None, None
         if sender is not None:
             sender.model_update_group.destroy()
 
@@ -74,25 +76,36 @@ class Broadcast:
             told = self._connection.ask("GET", "/server_info?config_format=json")
             workers = int(self._connection.ask("GET", "/get_world_size")["world_size"])
         except ServerRefusalError as error:
-            raise ValueError(f"the server at {url} takes no weights by NCCL; {NEEDED}") from error
+            raise EngineError(f"the server at {url} takes no weights by NCCL; {NEEDED}") from error
         config = told["vllm_config"]["weight_transfer_config"]
         if config is None or config["backend"] != "nccl":
-            raise ValueError(f"the server at {url} takes no weights by NCCL ({config=}); {NEEDED}")
-        host = _address_towards(url)
+            raise EngineError(f"the server at {url} takes no weights by NCCL ({config=}); {NEEDED}")
+        try:
+            host = _address_towards(url)
+        except OSError as error:
+            raise EngineError(
+                f"the server at {url} has no IPv4 address ({error}), which its workers and NCCL "
+                "here meet by; name it by one"
+            ) from error
         with socket.create_server((host, 0)) as found:
             port = int(found.getsockname()[1])
         from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
 
+        self._routes = _Routes(self._connection, self._let_go)
         return self._vllm.WeightTransferTrainerFactory.trainer_init(
             NCCLTrainerInitInfo(host, port, workers + 1, rank=0),
-            client=_Routes(self._connection, self._let_go),
+            client=self._routes,
             source=self,
         )
 
-    def _let_go(self, error: ValueError) -> None:
-        """End a broadcast that the server takes no part in any more: it would wait for ever."""
-        self._refused = error
-        self.leave()
+    def _let_go(self, routes: "_Routes", error: ValueError) -> None:
+        """End a broadcast that the server takes no part in any more: it would wait for ever.
+
+        What comes late, of a group that was given up, is not of this one.
+        """
+        if routes is self._routes:
+            self._refused = error
+            self.leave()
 
 
 def refuse_without() -> None:
@@ -104,22 +117,21 @@ def refuse_without() -> None:
 class _Routes:
     """What vLLM asks of a client: its routes, each asked once."""
 
-    def __init__(self, connection: Connection, failed: Callable[[ValueError], None]) -> None:
+    def __init__(
+        self, connection: Connection, failed: Callable[["_Routes", ValueError], None]
+    ) -> None:
         self._connection, self._failed = connection, failed
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
-        self._post("/init_weight_transfer_engine", {"init_info": init_info})
+        """Called in a thread of its own, while this process waits for the server's workers."""
+        self._told("/init_weight_transfer_engine", {"init_info": init_info})
 
     def start_weight_update(self) -> None:
         self._post("/start_weight_update")
 
     def update_weights(self, update_info: Any) -> None:
         """Called in a thread of its own, beside the broadcast."""
-        try:
-            self._post("/update_weights", {"update_info": update_info})
-        except ValueError as error:
-            self._failed(error)
-            raise
+        self._told("/update_weights", {"update_info": update_info})
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
         body = None if weight_version is None else {"weight_version": weight_version}
@@ -127,6 +139,13 @@ class _Routes:
 
     def shutdown_weight_transfer_engine(self) -> None:
         self._post("/shutdown_weight_transfer_engine")
+
+    def _told(self, path: str, body: object) -> None:
+        try:
+            self._post(path, body)
+        except ValueError as error:
+            self._failed(self, error)
+            raise
 
     def _post(self, path: str, body: object = None) -> None:
         self._connection.ask_once("POST", path, body)
@@ -136,7 +155,7 @@ def _address_towards(url: str) -> str:
     """The address that a server's machine knows this one by; nothing is sent to find it."""
     parts = urlsplit(url)
     family, kind, _, _, at = socket.getaddrinfo(
-        parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM
+        parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_DGRAM
     )[0]
     with socket.socket(family, kind) as asking:
         asking.connect(at)

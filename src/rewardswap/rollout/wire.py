@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rewardswap.errors import EngineError
 from rewardswap.rollout.engine import SamplingParams
 
 
@@ -44,12 +45,12 @@ def said(answer: Any) -> tuple[list[int], list[float]]:
     """Tokens of an action, and the log-prob of each; raises ValueError where there are none."""
     choice = answer["choices"][0]
     if not choice.get("token_ids"):
-        raise ValueError(
+        raise EngineError(
             "the server gives no token ids; take one that knows return_token_ids (vLLM from 0.10.2)"
         )
     logprobs = (choice.get("logprobs") or {}).get("token_logprobs")
     if not logprobs:
-        raise ValueError("the server gives no log-probs; start it with --max-logprobs 1 or more")
+        raise EngineError("the server gives no log-probs; start it with --max-logprobs 1 or more")
     return list(choice["token_ids"]), list(logprobs)
 
 
@@ -62,7 +63,7 @@ def refuse_other_prompt(answer: Any, prompt: Sequence[int]) -> None:
     """Raise ValueError where the server read other tokens than it was given."""
     read = answer["choices"][0].get("prompt_token_ids", prompt)
     if read != prompt:
-        raise ValueError(
+        raise EngineError(
             f"the server reads the tokens {read} where it is given {prompt}; it must take token "
             "ids as they are"
         )
