@@ -107,8 +107,8 @@ def test_engines_that_are_not_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(ValueError, match="vLLM in an environment of its own"):
         made("vllm")
-    monkeypatch.delitem(sys.modules, "rewardswap.rollout.server")
-    monkeypatch.delitem(sys.modules, "rewardswap.rollout.connection")
+    monkeypatch.delitem(sys.modules, "rewardswap.rollout.server", raising=False)
+    monkeypatch.delitem(sys.modules, "rewardswap.rollout.connection", raising=False)
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(ValueError, match=r"needs httpx2; pip install 'rewardswap\[server\]'"):
         made("server")
