@@ -203,6 +203,28 @@ def test_a_lost_server_is_looked_at_anew_at_its_old_address(
         engine.update_weights(tmp_path)
 
 
+def test_a_lost_server_with_other_logprobs_is_refused_once_it_has_weights(
+    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
+) -> None:
+    gone(servers[1])
+    complete(engine, asking(SESSIONS), SAMPLING)
+    engine.release(SESSIONS)
+    servers[1].troubles = []
+
+    def raw(body: Any, answer: Any) -> Any:
+        """Whatever the temperature, the same."""
+        answer["choices"][0]["logprobs"]["top_logprobs"][0]["likeliest"] = -1.0
+        return answer
+
+    servers[1].changed = raw
+    asked = len(servers[1].requests)
+    small_llama(1).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="start it with --logprobs-mode processed_logprobs"):
+        engine.update_weights(tmp_path)
+    paths = [path for path, _, _ in servers[1].requests[asked:]]
+    assert paths.index("/collective_rpc") < paths.index("/v1/completions")  # nothing before weights
+
+
 def test_what_went_wrong_first_is_what_is_said(
     servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
 ) -> None:

@@ -41,8 +41,9 @@ class ServedModel:
         self._broadcast: Broadcast | None = None
         self.connection = Connection(url, timeout=timeout, retries=retries, at_once=at_once)
         try:
-            self._model, self.context_limit = self._served(model)
-            self._probe()
+            listed = self.connection.ask("GET", "/v1/models")
+            self._model, self.context_limit = self._served(listed, model)
+            self.probe()
         except BaseException:
             self.close()
             raise
@@ -64,11 +65,13 @@ class ServedModel:
         return self.connection.begin("POST", "/v1/completions", body)
 
     def is_there(self) -> bool:
-        """Whether it answers at once."""
+        """Whether it answers at once; its context is read anew. It samples nothing: weights that a
+        push was cut in may be none."""
         try:
-            self.connection.ask("GET", "/v1/models", patient=False)
-        except ValueError:
+            listed = self.connection.ask("GET", "/v1/models", patient=False)
+        except EngineError:
             return False
+        self._model, self.context_limit = self._served(listed, self._model)
         return True
 
     def begin_loading(self, folder: Path) -> "Future[Any]":
@@ -135,9 +138,8 @@ class ServedModel:
             "anew on the new folder"
         )
 
-    def _served(self, model: str | None) -> tuple[str, int]:
+    def _served(self, listed: Any, model: str | None) -> tuple[str, int]:
         """Name and context of the model."""
-        listed = self.connection.ask("GET", "/v1/models")
         found = {one["id"]: one for one in listed.get("data", ())}
         only = next(iter(found)) if len(found) == 1 else None
         name = only if model is None else model
@@ -154,7 +156,7 @@ class ServedModel:
             )
         return name, int(limit)
 
-    def _probe(self) -> None:
+    def probe(self) -> None:
         """Refuse a server whose log-probs are not those of the distribution that it draws from."""
         if not any(
             self._likeliest(prompt, 0.5) - self._likeliest(prompt, 1.0) > 1e-3 for prompt in PROBES

@@ -168,6 +168,8 @@ class ServerEngine:
             for number, end in loading.items():
                 try:
                     end()
+                    if number in self._lost:  # it may have been started again, otherwise
+                        self._servers[number].probe()
                 except NoAnswerError as error:
                     if error.status is not None:
                         raise
@@ -239,8 +241,10 @@ class ServerEngine:
         url = server.url if self._whereabouts is None else self._whereabouts(number)
         if url is None:
             return False
-        if url == server.url and not server.is_there():
-            return False
+        if url == server.url:
+            there = server.is_there()
+            self._common_limit()
+            return there
         try:
             self._servers[number] = self._serve(url)
         except NoAnswerError:
