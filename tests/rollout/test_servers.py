@@ -179,24 +179,29 @@ def test_a_server_started_again_unnoticed_is_noticed_behind_the_rollout(
     small_llama(1).save_pretrained(tmp_path)
     engine.update_weights(tmp_path)
     complete(engine, asking(SESSIONS), SAMPLING)
-    engine.release(SESSIONS[:-1])
+    engine.release(SESSIONS)
     servers[1].version = "default"
     with pytest.raises(ValueError, match=f"{servers[1].url} has other weights than it was given"):
-        engine.release(SESSIONS[-1:])
+        engine.counted()
     engine.update_weights(tmp_path)  # with these it is as good as any
     assert tokens(complete(engine, asking(SESSIONS), SAMPLING)) == wanted(1)
     gone(servers[2])  # behind its last answer: the next weights will find out
+    assert set(engine.counted().values()) == {0}
+
+
+def lost_and_back(server: CompletionServer, engine: ServerEngine) -> None:
+    """It hangs up in a collection, and answers behind it."""
+    gone(server)
+    complete(engine, asking(SESSIONS), SAMPLING)
     engine.release(SESSIONS)
+    server.troubles = []
 
 
 def test_a_lost_server_is_looked_at_anew_at_its_old_address(
     servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
 ) -> None:
     """Started again with other settings it would sample in a way that nobody checked."""
-    gone(servers[1])
-    complete(engine, asking(SESSIONS), SAMPLING)
-    engine.release(SESSIONS)
-    servers[1].troubles = []
+    lost_and_back(servers[1], engine)
     servers[1].models = [{"id": "small", "max_model_len": 64}]
     small_llama(1).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="the servers' max_model_len differ"):
@@ -206,10 +211,7 @@ def test_a_lost_server_is_looked_at_anew_at_its_old_address(
 def test_a_lost_server_with_other_logprobs_is_refused_once_it_has_weights(
     servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
 ) -> None:
-    gone(servers[1])
-    complete(engine, asking(SESSIONS), SAMPLING)
-    engine.release(SESSIONS)
-    servers[1].troubles = []
+    lost_and_back(servers[1], engine)
 
     def raw(body: Any, answer: Any) -> Any:
         """Whatever the temperature, the same."""
@@ -225,19 +227,22 @@ def test_a_lost_server_with_other_logprobs_is_refused_once_it_has_weights(
     assert paths.index("/collective_rpc") < paths.index("/v1/completions")  # nothing before weights
 
 
-def test_what_went_wrong_first_is_what_is_said(
-    servers: list[CompletionServer], engine: ServerEngine, tmp_path: Path
-) -> None:
-    small_llama(1).save_pretrained(tmp_path)
-    engine.update_weights(tmp_path)
-    complete(engine, asking(SESSIONS), SAMPLING)
-    for server in servers:
-        server.version = "default"
-    with pytest.raises(KeyboardInterrupt):
-        try:
+def test_what_went_wrong_first_is_what_is_said(tmp_path: Path) -> None:
+    """Not that the server has other weights by then."""
+    with CompletionServer(small_llama()) as server:
+        engine = ServerEngine(ENDS, urls=[server.url])
+        small_llama(1).save_pretrained(tmp_path)
+        engine.update_weights(tmp_path)
+
+        def stop() -> None:
+            server.version = "default"
             raise KeyboardInterrupt
-        finally:
-            engine.release(SESSIONS)
+
+        with pytest.raises(KeyboardInterrupt):
+            rollout(engine, between_turns=stop)
+        with pytest.raises(ValueError, match="has other weights than it was given"):
+            rollout(engine)
+        engine.close()
 
 
 @pytest.mark.parametrize("trouble", [0, 400])
@@ -276,8 +281,8 @@ def test_two_who_load_into_one_server_are_told(
         engine.update_weights(tmp_path)
         complete(engine, asking(SESSIONS), SAMPLING)
     with pytest.raises(ValueError, match="somebody else loads into it"):
-        one.release(SESSIONS)
-    other.release(SESSIONS)
+        one.counted()
+    other.counted()
     for engine in (one, other):
         engine.close()
 

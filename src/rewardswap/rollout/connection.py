@@ -137,7 +137,7 @@ class Connection:
         try:
             return answer.json()
         except ValueError:
-            raise ValueError(
+            raise EngineError(
                 f"the server at {self.url} answered {method} {path} without JSON: {told}; "
                 "give the URL of an OpenAI-compatible server, without /v1"
             ) from None

@@ -1,6 +1,5 @@
 """Sampling by servers elsewhere: vLLM's, or such that answer as it does."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -106,7 +105,12 @@ class ServerEngine:
         return self._retried_before + now
 
     def counted(self) -> Mapping[str, int]:
-        """What went wrong since this was asked last."""
+        """What went wrong since this was asked last, behind a collection.
+
+        Raises EngineError for a server that has other weights than those that it was given: it was
+        started again unnoticed, or somebody else loads into it.
+        """
+        self._refuse_other_weights()
         now = {
             "requests_retried": self.retried,
             "requests_moved": self._moved,
@@ -142,19 +146,11 @@ class ServerEngine:
         ]
 
     def release(self, sessions: Iterable[str]) -> None:
-        """Forget sessions; the connection of an action in progress is closed, which ends it.
-
-        Raises ValueError, with the last session, for a server that has other weights than those
-        that it was given: it was started again unnoticed, or somebody else loads into it.
-        """
-        sessions = list(sessions)
+        """Forget sessions; the connection of an action in progress is closed, which ends it."""
         for session in self._transcripts.release(sessions):
             asked = self._asked.pop(session, None)  # none: answered, and then another one broke
             if asked is not None:
                 asked.answer.cancel()
-        failing = sys.exc_info()[0] is not None  # what is wrong already is not to be hidden
-        if sessions and not failing and not len(self._transcripts.sessions):
-            self._refuse_other_weights()
 
     def update_weights(self, weights: Weights) -> None:
         """Let the servers load weights in place, and forget their caches.
