@@ -245,7 +245,7 @@ def test_an_evaluation_takes_a_truncating_sampler(
 def test_a_key_that_must_be_given_is_named(
     capsys: pytest.CaptureFixture[str], words: list[str], key: str
 ) -> None:
-    assert f"--{key} is missing; give it a value" in refused(capsys, *words)
+    assert f" --{key} is missing; give it a value" in refused(capsys, *words)
 
 
 def test_a_small_training_split_repeats_tasks_under_further_indices(tmp_path: Path) -> None:

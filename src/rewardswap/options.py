@@ -198,7 +198,7 @@ def _first_reason(text: str, words: Sequence[str], options: Mapping[str, Any]) -
         return f"{name} must be {_wanted(options[option])}, got {_given(words, option)}"
     missing = re.match(r"Required options Missing from [^:]*: (\S+)", said)
     if missing is not None:
-        return f"--{missing[1]} is missing; give it a value"
+        return f"--{missing[1].removeprefix('--')} is missing; give it a value"
     section, colon, message = said.removeprefix("Error parsing ").partition(": ")
     if said.startswith("Error parsing ") and colon:
         prefix = f"--{section}."

@@ -267,9 +267,11 @@ def test_sessions_answered_beside_one_that_broke_can_be_released(trouble: int) -
         engine.close()
 
 
-def test_a_server_is_named_once() -> None:
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_server_is_named_once(servers: list[CompletionServer], end: str) -> None:
+    url = servers[0].url
     with pytest.raises(ValueError, match="a server is named twice"):
-        ServerEngine(ENDS, urls=["http://127.0.0.1:1"] * 2)
+        ServerEngine(ENDS, urls=[url, url + end])
 
 
 def test_two_who_load_into_one_server_are_told(

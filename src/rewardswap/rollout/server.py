@@ -67,8 +67,6 @@ class ServerEngine:
     ) -> None:
         if transfer == "nccl":
             refuse_without()
-        if len(set(urls)) < len(urls):
-            raise ValueError(f"a server is named twice in {', '.join(urls)}; name each once")
         self._transfer, self._exchange, self._whereabouts = transfer, exchange, whereabouts
         self._serve = partial(
             ServedModel,
@@ -88,6 +86,9 @@ class ServerEngine:
         try:
             for url in urls:
                 self._servers.append(self._serve(url))
+            named = [server.url for server in self._servers]  # in one spelling
+            if len(set(named)) < len(named):
+                raise EngineError(f"a server is named twice in {', '.join(urls)}; name each once")
             self._transcripts = Transcripts(self._common_limit(), end_token_ids)
         except BaseException:
             self.close()
