@@ -109,7 +109,7 @@ def test_without_spacy_the_way_to_get_it_is_said(
         (["prep"], "unknown data command 'prep'; did you mean 'prepare'?"),
         (["prepare"], "needs the name of an environment: webshop"),
         (["generate", "webshp"], "unknown environment 'webshp'; did you mean 'webshop'?"),
-        (["prepare", "webshop"], " --data is missing; give it a value"),
+        (["prepare", "webshop"], "--data is missing; give it a value"),
         (["prepare", "webshop", "--data", "nowhere"], "nowhere: is no folder"),
         (
             ["prepare", "webshop", "--data=.", "--size=tiny"],
