@@ -56,7 +56,16 @@ def test_the_list_says_what_is_done(capsys: pytest.CaptureFixture[str], tmp_path
         ["grpo", "-", "-", "0", "1", "10"],
         ["rspo", "-", "-", "0", "1", "10"],
     ]
-    assert "2 of 4 runs done, 2 left, 20 s of processes" in said
+    assert said.endswith("2 of 4 runs done, 2 left, 20 s of processes\n")
+
+
+def test_a_list_of_nothing_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["experiment", "smoke", "--list", "--results"]
+    main([*words, str(tmp_path / "[b]nowhere")])
+    said = capsys.readouterr().out.replace("\n", "")
+    assert said.endswith(f"; {tmp_path}/[b]nowhere/results.jsonl is not there yet")
+    (tmp_path / "file").touch()
+    assert "/file is a file; give the folder of" in refused(capsys, *words, str(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(

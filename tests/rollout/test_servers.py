@@ -274,6 +274,11 @@ def test_a_server_is_named_once(servers: list[CompletionServer], end: str) -> No
         ServerEngine(ENDS, urls=[url, url + end])
 
 
+def test_the_folder_of_an_exchange_is_looked_for_first(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"exchange .*nowhere is no folder"):
+        ServerEngine(ENDS, urls=["http://127.0.0.1:9"], exchange=tmp_path / "nowhere")
+
+
 def test_two_who_load_into_one_server_are_told(
     servers: list[CompletionServer], tmp_path: Path
 ) -> None:

@@ -74,7 +74,8 @@ def experiment(words: list[str], console: Console) -> None:
     chosen = checked(lambda: named_experiment(words[0]))
     jobs = checked(lambda: chosen.jobs(settings.arms, settings.seeds))
     if settings.list:
-        _list(chosen, jobs, _results_folder(chosen, settings) / "results.jsonl", console)
+        path = _results_folder(chosen, settings) / "results.jsonl"
+        checked(lambda: _list(chosen, jobs, path, console))
         return
     with stopped_by_signal():
         try:
@@ -118,7 +119,10 @@ def _results_folder(chosen: Experiment, settings: ExperimentSettings) -> Path:
 
 
 def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> None:
-    lines = checked(lambda: read_results(path)) if path.is_file() else []
+    if path.parent.is_file():
+        raise ValueError(f"results {path.parent} is a file; give the folder of results.jsonl")
+    there = path.is_file()
+    lines = read_results(path) if there else []
     done = {(line["arm"], line["seed"]) for line in lines}
     title = escape(visible_text(f"{chosen.name}: {chosen.summary}"))
     made = Table(title=title, title_justify="left")
@@ -140,8 +144,10 @@ def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> 
     known = [expected_seconds(job.arm, lines, chosen) for job in left]
     total = f", {spelled(sum(filter(None, known)))} of processes" if any(known) else ""
     missing = f", {known.count(None)} of unknown length" if None in known else ""
+    nothing = "" if there else escape(visible_text(f"; {path} is not there yet"))
     console.print(
-        f"{len(jobs) - len(left)} of {len(jobs)} runs done, {len(left)} left{total}{missing}",
+        f"{len(jobs) - len(left)} of {len(jobs)} runs done, {len(left)} left{total}{missing}"
+        f"{nothing}",
         highlight=False,
     )
 

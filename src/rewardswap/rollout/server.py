@@ -49,7 +49,8 @@ class ServerEngine:
     loads, never with older ones. `whereabouts` says at which address a lost one is by then, none
     while it is nowhere (without it: where it was). Raises ValueError for a server that does not
     answer at first, gives no token ids or no log-probs, or gives those before the temperature, for
-    servers whose contexts differ, when all are lost, and for NCCL without vLLM or a GPU.
+    servers whose contexts differ, when all are lost, for an `exchange` that is no folder, and for
+    NCCL without vLLM or a GPU.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class ServerEngine:
     ) -> None:
         if transfer == "nccl":
             refuse_without()
+        if exchange is not None and not exchange.is_dir():
+            raise EngineError(f"exchange {exchange} is no folder; give one that the servers see")
         self._transfer, self._exchange, self._whereabouts = transfer, exchange, whereabouts
         self._serve = partial(
             ServedModel,
