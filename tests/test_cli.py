@@ -35,6 +35,9 @@ def test_unknown_names_say_the_nearest(capsys: pytest.CaptureFixture[str]) -> No
     assert "did you mean 'demo'" in refused(capsys, "train", "demi")
     key = refused(capsys, "train", "demo", "--policy.learnin-rate", "1")
     assert "did you mean '--policy.learning-rate'" in key
+    for word, meant in {"--ray-addres=x": "ray-address", "--metod=x": "method"}.items():
+        assert f"did you mean '--{meant}'" in refused(capsys, "train", "demo", word)
+    assert "did you mean '--turns'" in refused(capsys, "plan", "demo", "--turn=3")
     assert "did you mean 'grpo'" in refused(capsys, "train", "demo", "--method", "grpa")
     assert "train needs a recipe first: demo, " in refused(capsys, "train", "--dry-run")
     assert "plan needs a recipe first: demo, " in refused(capsys, "plan", "--turns", "3")

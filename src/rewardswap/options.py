@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -72,10 +72,12 @@ def parse(
     words: list[str],
     program: str,
     elsewhere: Mapping[str, str] | None = None,
+    beside: Iterable[str] = (),
 ) -> Settings:
     """The settings with the changes of the command line; unknown keys name the nearest one.
 
-    `elsewhere` says of keys that other choices have what to give for them. A word that asks for
+    `elsewhere` says of keys that other choices have what to give for them, `beside` names keys
+    that the program has read before, one of which may have been meant. A word that asks for
     help prints that of the command and ends with exit code 0.
     """
     if any(word in HELP for word in words):
@@ -89,7 +91,7 @@ def parse(
             hint = (elsewhere or {}).get(key.replace("_", "-"))
             if hint is not None:
                 raise UsageError(f"{key} {hint}")
-            raise UsageError(unknown("key", key, options).split(" Known:")[0])
+            raise UsageError(unknown("key", key, {*options, *beside}).split(" Known:")[0])
     printed = StringIO()
     try:
         with redirect_stderr(printed), redirect_stdout(printed):

@@ -1,6 +1,6 @@
 """The run that a recipe and the words behind it say, and settings that would do nothing in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rewardswap.configuration import Run
 from rewardswap.env_options import ENVIRONMENT, elsewhere, idle_in
@@ -12,13 +12,15 @@ FITTING = ("reward.model", "reward.trajectories", "reward.group", "reward.temper
 """Settings of a process reward model that is fitted in the run."""
 
 
-def run_of(start: Run, words: Sequence[str], program: str) -> Run:
-    """The run that starts as `start`, with what the words change.
+def run_of(start: Run, words: Sequence[str], program: str, beside: Iterable[str] = ()) -> Run:
+    """The run that starts as `start`, with what the words change; `beside` as in `parse`.
 
     Raises UsageError for words that say no run, or a setting that would do nothing in it.
     """
-    chosen, rest = with_choices(start, words, METHOD, ENVIRONMENT)
-    run = parse(Run, chosen, rest, program, elsewhere())
+    choices = (METHOD, ENVIRONMENT)
+    chosen, rest = with_choices(start, words, *choices)
+    beside = (*beside, *(f"--{choice.setting}" for choice in choices))
+    run = parse(Run, chosen, rest, program, elsewhere(), beside)
     _refuse_idle(run, rest)
     return run
 

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from rewardswap.options import (
     UsageError,
     checked,
     one_line,
+    option_types,
     parse,
     refuse_named,
     with_choices,
@@ -40,7 +42,7 @@ def train(words: list[str], console: Console) -> None:
         return
     trial, rest = split_words(DryRunSettings, rest)
     settings = parse(DryRunSettings, DryRunSettings(), trial, "rewardswap train")
-    run = _run_of(rest, "train")
+    run = _run_of(rest, "train", ClusterSettings, DryRunSettings)
     if settings.dry_run:
         refuse_named({"in a dry run": ["output"]}, rest)
         refuse_named({"in a dry run": ["cluster", "ray-"]}, where)
@@ -58,7 +60,7 @@ def plan(words: list[str], console: Console) -> None:
     settings = parse(PlanSettings, PlanSettings(), mine, "rewardswap plan")
     from rewardswap.plan.command import plan_run
 
-    if not plan_run(_run_of(rest, "plan"), settings, console):
+    if not plan_run(_run_of(rest, "plan", PlanSettings), settings, console):
         raise SystemExit(1)
 
 
@@ -81,11 +83,13 @@ def make_base_agent(words: list[str], console: Console) -> None:
     checked(lambda: run(config, console))
 
 
-def _run_of(words: list[str], command: str) -> Run:
-    """The run that a recipe or a config.toml and the words behind it say."""
+def _run_of(words: list[str], command: str, *read: type[Any]) -> Run:
+    """The run that a recipe or a config.toml and the words behind it say; `read` are the settings
+    that the command has read already."""
     if not words or words[0].startswith("-"):
         raise UsageError(f"{command} needs a recipe first: {', '.join(RECIPES)}")
-    return run_of(_starting_run(words[0]), words[1:], f"rewardswap {command} {words[0]}")
+    beside = [key for settings in read for key in option_types(settings)]
+    return run_of(_starting_run(words[0]), words[1:], f"rewardswap {command} {words[0]}", beside)
 
 
 def _rehearse(run: Run, settings: DryRunSettings, console: Console) -> None:
