@@ -126,7 +126,10 @@ SMALL_RUN = [
     *("--batch.tasks", "4", "--batch.group-size", "4", "--budget", "4", "--env.turn-limit", "8"),
     *("--policy.learning-rate", "1e-3", "--rollout.engine", "server"),
 ]
-TROUBLES = ("rollout/servers_lost", "rollout/requests_moved", "rollout/requests_retried")
+TROUBLES = tuple(
+    f"rollout/{name}"
+    for name in ("servers_lost", "servers_unchecked", "requests_moved", "requests_retried")
+)
 
 
 def run_with_engines(nodes: "TwoNodes", folder: Path, *, kill: bool) -> list[dict[str, Any]]:

@@ -169,7 +169,7 @@ def test_the_record_has_every_phase_and_nothing_was_lost(seen: Seen) -> None:
         *(("explore", 1), ("harvest", 1), ("learn", 2)),
     ]
     for row in seen.rows:
-        for name in ("requests_retried", "requests_moved", "servers_lost"):
+        for name in ("requests_retried", "requests_moved", "servers_lost", "servers_unchecked"):
             assert row[f"rollout/{name}"] == 0
         assert row["failed_episodes"] == row["dropped_groups"] == row["dropped_rewards"] == 0
         assert row.get("skipped_steps", 0) == row.get("missing_replay", 0) == 0

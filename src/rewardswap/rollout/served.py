@@ -96,13 +96,13 @@ class ServedModel:
         """The same by NCCL, without a folder."""
         if self._broadcast is None:
             self._broadcast = Broadcast(self.connection)
-        if not self.has_its_weights():
+        if self.has_its_weights() is False:
             self._broadcast.leave()  # a new process, which knows of no group
         self._broadcast.send(weights)
         self._name(version)
 
-    def has_its_weights(self) -> bool:
-        """Whether what it was given last is what it samples with; where it is silent, it is.
+    def has_its_weights(self) -> bool | None:
+        """Whether what it was given last is what it samples with; none where it is silent.
 
         It is not where it was started again in between, or where somebody else loads into it.
         """
@@ -113,7 +113,7 @@ class ServedModel:
         except NoAnswerError as error:
             if error.status is not None:
                 raise
-            return True
+            return None
         except ServerRefusalError:  # started without the endpoints that it had
             return False
         return bool(told["weight_version"] == self._version)

@@ -84,7 +84,7 @@ class ServerEngine:
         """By connections that were left for a server's new address."""
         self._lost: dict[int, NoAnswerError] = {}
         self._asked: dict[str, Asked] = {}
-        self._moved = self._losses = 0
+        self._moved = self._losses = self._unchecked = 0
         self._told: dict[str, int] = {}
         try:
             for url in urls:
@@ -119,6 +119,7 @@ class ServerEngine:
             "requests_retried": self.retried,
             "requests_moved": self._moved,
             "servers_lost": self._losses,
+            "servers_unchecked": self._unchecked,
         }
         new = {name: count - self._told.get(name, 0) for name, count in now.items()}
         self._told = now
@@ -200,7 +201,10 @@ class ServerEngine:
 
     def _refuse_other_weights(self) -> None:
         for number, server in enumerate(self._servers):
-            if number not in self._lost and not server.has_its_weights():
+            known = number in self._lost or server.has_its_weights()
+            if known is None:
+                self._unchecked += 1
+            elif not known:
                 raise EngineError(
                     f"the server at {server.url} has other weights than it was given: it was "
                     "started again meanwhile, or somebody else loads into it; what it sampled is "
