@@ -1,5 +1,7 @@
-"""One thread per test process: many small operations gain nothing from more."""
+"""One thread per test process: many small operations gain nothing from more. Ctrl-C is heard, also
+where a shell has begun the tests in the background, which ignores it."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +10,7 @@ import torch
 from browser import Browser, chromium
 
 torch.set_num_threads(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
