@@ -27,6 +27,12 @@ where it levels off."""
 MATCHED = 61
 """Updates of a base method that play as many episodes: 30 x (2 x 3 + 1) x 7/8 / 3 = 61.25."""
 
+METHODS: dict[str, Method] = {
+    "grpo": GRPO(average="trajectory"),
+    "gigpo": GiGPO(),
+    "ppo": PPO(),
+}
+
 WEAK = "agents/weak"
 """A start policy of about 10 % success: `rewardswap sft --stop-at 0.1 --output agents/weak`."""
 
@@ -74,12 +80,7 @@ def _alone(run: Run, updates: int = UPDATES) -> Run:
 
 def _bases() -> Iterator[Arm]:
     """RSPO against its base methods, and against GRPO with as many rollouts."""
-    methods: dict[str, Method] = {
-        "grpo": GRPO(average="trajectory"),
-        "gigpo": GiGPO(),
-        "ppo": PPO(),
-    }
-    for name, method in methods.items():
+    for name, method in METHODS.items():
         block = "first" if name == "grpo" else f"first-{name}"
         yield Arm(name, _alone(_method(method)), FIVE, block=block)
         yield Arm(f"rspo-{name}", _method(method), FIVE, baseline=name, block=block)
@@ -103,6 +104,7 @@ def _swap() -> Iterator[Arm]:
         "harvest-during-reuse": {"harvest": "during", "reuse_first_batch": True},
         "explorer-rate": {"explorer_learning_rate": 1e-3},
         "explorer-minibatches": {"explorer_minibatches": 8},
+        "replay-advantage": {"replay_advantage": "history_median"},
         "ladder": {"explore_steps": 0, "harvest_temperatures": (0.7, 1.0, 1.3)},
     }
     for name, changed in settings.items():
@@ -137,6 +139,9 @@ def _rewards() -> Iterator[Arm]:
         if name != "learned":  # that one is rspo-grpo
             run = _rewarded(**own)
             yield Arm(f"swap-{name}", run, THREE, baseline="rspo-grpo", block="rewards")
+    far = _with(explore_steps=10, learn_steps=10, explorer_learning_rate=1e-3)
+    tempted = replace(far, reward=_rewarded(**rewards["planted"]).reward)
+    yield Arm("swap-planted-far", tempted, THREE, baseline="rspo-grpo", block="rewards")
 
 
 def _alphas() -> Iterator[Arm]:
@@ -184,7 +189,12 @@ def _start_models() -> Iterator[Arm]:
 
 def _shop() -> Iterator[Arm]:
     """The synthetic shop."""
-    swapped = replace(webshop_demo(), budget=24)
-    yield Arm("shop-grpo", _alone(swapped, 24), THREE, block="shop")
-    yield Arm("shop-rspo", swapped, THREE, baseline="shop-grpo", block="shop")
-    yield Arm("shop-grpo-matched", _alone(swapped, 49), THREE, baseline="shop-grpo", block="shop")
+    for name, method in METHODS.items():
+        swapped = replace(webshop_demo(), budget=24, method=method)
+        alone, seeds = f"shop-{name}", FIVE if name == "grpo" else THREE
+        swap = "shop-rspo" if name == "grpo" else f"shop-rspo-{name}"
+        yield Arm(alone, _alone(swapped, 24), seeds, block="shop")
+        yield Arm(swap, swapped, seeds, baseline=alone, block="shop")
+        if name == "grpo":
+            matched = _alone(swapped, 49)
+            yield Arm("shop-grpo-matched", matched, THREE, baseline=alone, block="shop")
