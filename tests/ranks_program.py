@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from made import made_group, small_llama
 from rewardswap.configuration import PolicyConfig
@@ -44,7 +45,7 @@ REWARD = "process-reward"
 
 
 def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
-    """Five updates; all parameters, and the metrics of every row."""
+    """Five updates: all parameters, also of every step with its gradients, and all metrics."""
     algorithm = METHODS[name].algorithm()
     config = PolicyConfig(
         learning_rate=1e-5, tokens_per_microbatch=60, lora_rank=2 if name == "lora" else None
@@ -72,6 +73,8 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
         algorithm=algorithm,
         minibatches=2,
     )
+    steps: list[dict[str, torch.Tensor]] = []
+    kept = register_optimizer_step_pre_hook(lambda *told: steps.append(_before_step(told[0])))
     if name.startswith("rspo"):
         run_rspo(trainer, RewardSwap(alpha=0.25), Batch(4, 4), 5)
     else:
@@ -82,15 +85,28 @@ def run(name: str, ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:
             budget=Budget(5),
             reward=OutcomeReward(),
         )
+    kept.remove()
     state = {f"policy.{n}": gathered(p.detach()).float() for n, p in model.named_parameters()}
     if learners.critic is not None:
         named = learners.critic.model.named_parameters()
         state |= {f"critic.{n}": gathered(p.detach()).float() for n, p in named}
+    for n, step in enumerate(steps):
+        state |= {f"{key}.{n}": value for key, value in step.items()}
     for n, (_, metrics, _) in enumerate(record.rows):
         for key, value in metrics.items():
             if not key.endswith("seconds"):
                 state[f"metric.{n}.{key}"] = torch.tensor(value, dtype=torch.float64)
     return state
+
+
+def _before_step(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """What is stepped from and with: parameters in float32, and their gradients."""
+    found: dict[str, torch.Tensor] = {}
+    for n, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+        found[f"master.{n}"] = gathered(parameter.detach()).clone()
+        if parameter.grad is not None:
+            found[f"gradient.{n}"] = gathered(parameter.grad).clone()
+    return found
 
 
 def run_reward(ranks: Ranks, *, sharded: bool) -> dict[str, torch.Tensor]:

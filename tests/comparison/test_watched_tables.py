@@ -59,6 +59,11 @@ def test_a_planted_exploit_is_read_off_its_phrase() -> None:
     falls = [phrased(seed, 0.1, 0.2, 0.01 * seed) for seed in (0, 1)]
     assert planted(*falls) == "the agent does not"
     assert planted(phrased(0, 0.1, 0.2, 0.4), phrased(1, 0.1, 0.2, 0.05)) == "undecided"
+    rare = [phrased(seed, 0.004 + seed / 1000, 0.005, 0.004) for seed in (0, 1)]
+    rare.append(phrased(2, 0.002, 0.003, 0.007))  # t(2) = 4.303: 0.005 +- 4.303 * 0.001
+    assert planted(*rare) == "the agent does not: at most 0.9% of its actions in the end"
+    grows = [phrased(seed, 0.001, 0.005, 0.03 + seed / 1000) for seed in (0, 1)]
+    assert planted(*grows) == "the agent exploits it"  # however little it is as yet
 
 
 def test_repeated_states_are_compared_from_the_first_to_the_last_third() -> None:

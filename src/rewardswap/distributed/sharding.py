@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, OffloadPolicy, fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.fsdp import register_fsdp_forward_method as register_forward
 
 from rewardswap.models.recomputing import recomputable_layers
@@ -18,19 +18,18 @@ from rewardswap.models.recomputing import recomputable_layers
 T = TypeVar("T")
 
 
-def shard(model: nn.Module, *, offload: bool = False) -> None:
+def shard(model: nn.Module) -> None:
     """Divide all weights of `model` among the ranks, in place; layer by layer they come together.
 
     Gradients add over ranks, as the weights of a loss sum to one over all of them; nothing is
-    averaged. With `offload` the parts lie in CPU memory between uses.
+    averaged.
     """
     kind = next(model.parameters()).device.type
     mesh = init_device_mesh(kind, (dist.get_world_size(),))
-    policy = CPUOffloadPolicy() if offload else OffloadPolicy()
     for layer in recomputable_layers(model):
-        fully_shard(layer, mesh=mesh, offload_policy=policy)
+        fully_shard(layer, mesh=mesh)
     # also the outermost: between passes every weight is in parts
-    fully_shard(model, mesh=mesh, offload_policy=policy, reshard_after_forward=True)
+    fully_shard(model, mesh=mesh, reshard_after_forward=True)
     for module in model.modules():
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)
