@@ -17,6 +17,11 @@ from rewardswap.rollout.hf import HuggingFaceEngine
 Answer = dict[str, Any]
 
 
+class Patient(ThreadingHTTPServer):
+    request_queue_size = 256
+    """As many as knock at once."""
+
+
 class CompletionServer:
     """Serves `model` at `url`; `changed` has the last word on each answer to a completion.
 
@@ -41,7 +46,7 @@ class CompletionServer:
         self.lock = threading.Lock()
         self.gate = threading.Event()
         self.gate.set()
-        self._server = ThreadingHTTPServer(at, _handler(self))
+        self._server = Patient(at, _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 

@@ -3,17 +3,22 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from made import small_llama
 from rewardswap.cli import main
 from rewardswap.configuration import Run
-from rewardswap.engines import make_engine
+from rewardswap.engines import make_engine, ready
 from rewardswap.models.loading import load_language_model, model_folder
 from rewardswap.ranks import Alone
 from rewardswap.recipes import RECIPES
 from rewardswap.rollout.config import OWNERS, RolloutConfig
+from rewardswap.rollout.engine import SamplingParams
+from rewardswap.rollout.transcripts import Transcripts
+from rewardswap.rollout.vllm import VllmEngine
 from rewardswap.settings import read_run, write_run
 from serving import CompletionServer
 from test_cli import SMALL
@@ -120,6 +125,37 @@ def test_settings_of_an_engine_come_back_from_the_record(tmp_path: Path) -> None
     object.__setattr__(run, "rollout", config)
     write_run(run, tmp_path / "config.toml")
     assert read_run(tmp_path / "config.toml").rollout == config
+
+
+class Sleeper(VllmEngine):
+    """One whose vLLM only notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self._engine = SimpleNamespace(
+            wake_up=lambda: self.log.append("wake"),
+            sleep=lambda level: self.log.append(f"sleep {level}"),
+            reset_prefix_cache=lambda: self.log.append("forget") is None,
+        )
+        self._transcripts = Transcripts(64, [1])
+        self._sleeps, self._asleep = True, False
+
+    def update_weights(self, weights: Any) -> None:
+        assert not self._asleep
+        self.log.append("load")
+
+
+def test_an_engine_that_sleeps_is_woken_and_loaded_before_it_plays() -> None:
+    engine = Sleeper()
+    for _ in range(2):
+        with ready(engine, small_llama(), sleeps=True):
+            engine.log.append("play")
+        with pytest.raises(ValueError, match="sleeps; wake it before it is asked"):
+            engine.submit([], SamplingParams())
+    assert engine.log == [
+        *("load", "play", "forget", "sleep 1"),
+        *("wake", "load", "play", "forget", "sleep 1"),
+    ]
 
 
 def test_a_server_that_fails_a_run_is_said_in_a_line_with_the_way_on(

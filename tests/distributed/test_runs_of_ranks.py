@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -16,6 +18,7 @@ from launching import environment, free_port
 from rewardswap.checkpoints.files import Checkpoints, Found
 from rewardswap.cli import main
 from rewardswap.models.loading import load_language_model
+from serving import CompletionServer
 
 RUN = [
     *("train", "demo", "--env.generated-games", "80", "--env.evaluation-tasks", "6"),
@@ -113,6 +116,60 @@ def test_a_killed_run_goes_on_on_other_ranks(
         assert torch.equal(value, agent[name]), name
     ended(started(["train", "--resume", str(folder)], later))
     assert_same_run(folder, alone)
+
+
+def by_torchrun(words: list[str], size: int) -> subprocess.Popen[str]:
+    """As docs/scale.md starts a run: `torchrun --nproc-per-node SIZE -m rewardswap ...`."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+    return subprocess.Popen(
+        [sys.executable, *torchrun, "-m", "rewardswap", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_torchrun_ends_all_where_a_rank_is_killed_and_the_run_goes_on(
+    alone: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    torchrun = by_torchrun([*RUN, "--output", str(folder)], 2)
+    while not (folder / "checkpoints" / "00000003" / "manifest.json").exists():
+        assert torchrun.poll() is None, torchrun.communicate()[0]
+        time.sleep(0.1)
+    ranks = psutil.Process(torchrun.pid).children()
+    assert len(ranks) == 2
+    ranks[1].kill()
+    said = torchrun.communicate(timeout=120)[0]
+    assert torchrun.returncode != 0 and "SIGKILL" in said, said
+    assert not any(rank.is_running() for rank in ranks)
+    assert not (folder / "summary.json").exists()
+    ended([by_torchrun(["train", "--resume", str(folder)], 2)])
+    assert_same_run(folder, alone)
+
+
+def test_ranks_in_parts_push_whole_weights_to_servers_of_their_own(tmp_path: Path) -> None:
+    """What two servers sample for two ranks is what they sample for one process."""
+    words = [
+        *("train", "demo-grpo", "--env.generated-games", "80", "--env.evaluation-tasks", "4"),
+        *("--batch.tasks", "4", "--batch.group-size", "8", "--budget", "3"),
+        *("--policy.learning-rate", "1e-4", "--rollout.engine", "server"),
+    ]
+    with ExitStack() as closing:
+        servers = []
+        for _ in range(2):
+            served = CompletionServer(load_language_model("base-agent").model)
+            served.models = [{"id": "small", "max_model_len": 512}]
+            servers.append(closing.enter_context(served))
+        words += ["--rollout.url", servers[0].url, "--rollout.more-urls", servers[1].url]
+        one, parts = tmp_path / "one", tmp_path / "parts"
+        ended(started([*words, "--output", str(one)], 1))
+        sharded = ["--policy.sharded", "true", "--output", str(parts)]
+        ended(started([*words, *sharded], 2))
+    assert_same_run(parts, one)
+    moved = [row["engine_gap_max"] for row in rows(parts)[1:] if "engine_gap_max" in row]
+    assert moved and max(moved) < 1e-4  # sampled with the weights that were trained
+    assert all(server.cache_resets == 2 * (2 + 3) for server in servers)
 
 
 def test_an_adapter_in_parts_is_exported_merged_and_goes_on(tmp_path: Path) -> None:

@@ -187,6 +187,18 @@ def test_simulated_runs(run: Run) -> None:
         assert naive_alarm(seen)  # slopes of three batches say the same of every run
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trajectories", [56, 128])
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_false_alarms_are_few_and_hacked_runs_are_seen(run: Run, trajectories: int) -> None:
+    """At most 5 % of 60 healthy runs of each kind, at least 95 % of the hacked ones."""
+    alarms = sum(
+        first_alarm(run, list(batches(run, trajectories, seed)), RULES) is not None
+        for seed in range(100, 160)
+    )
+    assert alarms >= 57 if run.hacked else alarms <= 3
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
