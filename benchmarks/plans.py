@@ -13,6 +13,7 @@ from rewardswap.plan.command import make_plan
 from rewardswap.plan.settings import PlanSettings
 from rewardswap.plan.work import per_agent_update
 from rewardswap.recipes import RECIPES
+from rewardswap.run_options import run_of
 
 DEVICES = (1, 2, 4, 8, 16)
 PEAK = 989e12
@@ -20,11 +21,15 @@ PEAK = 989e12
 SHARE = 0.4
 """Part of the peak that is reached in the mean: assumed, not measured."""
 GIB = 2**30
-CHANGES: dict[str, dict[str, object]] = {
-    "as it is": {},
-    "--policy.sharded true": {"sharded": True},
-    "--policy.lora-rank 32": {"lora_rank": 32},
-}
+CHANGES = (
+    "",
+    "--policy.sharded true",
+    "--policy.lora-rank 32",
+    "--policy.sharded true --rollout.slots 32",
+    "--policy.lora-rank 32 --rollout.slots 32",
+    "--policy.precision bfloat16 --policy.gradient-checkpointing true --rollout.slots 32",
+)
+"""What makes a run fit. From the fourth on only what fits on fewer devices than those before."""
 
 
 def main() -> None:
@@ -35,15 +40,19 @@ def main() -> None:
     print(
         "| recipe | changed | "
         + " | ".join(f"{n} GPU" for n in DEVICES)
-        + " | TFLOPs an update | s on 8, on 16 |"
+        + " | TFLOPs an update | s on 1, 2, 4, 8, 16 |"
     )
     print("|---" * (len(DEVICES) + 4) + "|")
     for name, run in recipes():
-        for change, settings in CHANGES.items():
-            if isinstance(run.method, PPO) and "lora_rank" in settings:
+        fewest = len(DEVICES)
+        for number, change in enumerate(CHANGES):
+            if isinstance(run.method, PPO) and "lora" in change:
                 continue
-            changed = replace(run, policy=replace(run.policy, **settings))
-            print(row(name, change, changed, memory), flush=True)
+            changed = run_of(run, change.split(), "plan")
+            line, too_large = row(name, change or "as it is", changed, memory)
+            if number < 3 or too_large < fewest:
+                print(line, flush=True)
+            fewest = min(fewest, too_large)
 
 
 def recipes() -> Iterator[tuple[str, Run]]:
@@ -57,16 +66,18 @@ def recipes() -> Iterator[tuple[str, Run]]:
         yield name, run
 
 
-def row(name: str, change: str, run: Run, memory: float) -> str:
-    """One line: the largest of rollout, update and branch on each device, in GiB."""
+def row(name: str, change: str, run: Run, memory: float) -> tuple[str, int]:
+    """One line: the largest of rollout, update and branch on each device, in GiB; and on how many
+    of the numbers of devices that is too much."""
     sizing = make_plan(run, PlanSettings(device_memory=memory)).sizing
     work = per_agent_update(sizing).flops / 1e12
     cells = []
     for devices in DEVICES:
         peak = replace(sizing, devices=devices).memory().peak / GIB
         cells.append(f"{peak:.0f}" if peak <= memory else f"({peak:.0f})")
-    seconds = ", ".join(f"{work * 1e12 / (n * PEAK * SHARE):.1f}" for n in (8, 16))
-    return f"| `{name}` | {change} | " + " | ".join(cells) + f" | {work:,.0f} | {seconds} |"
+    seconds = ", ".join(f"{work * 1e12 / (n * PEAK * SHARE):.1f}" for n in DEVICES)
+    line = f"| `{name}` | {change} | " + " | ".join(cells) + f" | {work:,.0f} | {seconds} |"
+    return line, sum(cell.startswith("(") for cell in cells)
 
 
 if __name__ == "__main__":
