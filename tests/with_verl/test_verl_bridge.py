@@ -1,6 +1,7 @@
 """Our methods in verl: on its batches, by its calls, against our own numbers and its own."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from rewardswap.models.batching import TokenScores
 
 verl = pytest.importorskip("verl", reason="verl is not installed; run `make test-verl`")
 
+from hydra import compose, initialize_config_module  # noqa: E402
 from verl import DataProto  # noqa: E402
 from verl.trainer.ppo import core_algos  # noqa: E402
 from verl.trainer.ppo.ray_trainer import compute_advantage  # noqa: E402
@@ -258,9 +260,24 @@ def test_the_swap_judges_the_same_rows_by_another_reward() -> None:
     assert torch.equal(judged.batch["rollout_log_probs"], explored.batch["rollout_log_probs"])
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "verl.md").read_text(encoding="utf-8")
+
+
+def test_verl_takes_the_settings_of_the_page() -> None:
+    """Its own composition refuses a key that it does not have."""
+    words = re.findall(r"^    ([a-z_.]+=\S+)", PAGE, flags=re.MULTILINE)
+    assert len(words) == 6
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        made = compose("ppo_trainer", overrides=words)
+    correction = made.algorithm.rollout_correction
+    assert (correction.rollout_is, correction.rollout_is_threshold) == ("token", 1e9)
+    assert not correction.bypass_mode  # old log-probs are the trainer's own
+    assert made.actor_rollout_ref.rollout.calculate_log_probs
+    assert made.actor_rollout_ref.actor.policy_loss.loss_mode == made.algorithm.adv_estimator
+
+
 def test_verl_imports_a_module_of_ones_own(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "verl.md").read_text(encoding="utf-8")
-    module = page.partition("# our_methods.py\n")[2].partition("```")[0]
+    module = PAGE.partition("# our_methods.py\n")[2].partition("```")[0]
     (tmp_path / "our_methods.py").write_text(module, encoding="utf-8")
     script = (
         "import verl; from verl.trainer.ppo import core_algos; "
