@@ -66,6 +66,29 @@ def test_a_planted_exploit_is_read_off_its_phrase() -> None:
     assert planted(*grows) == "the agent exploits it"  # however little it is as yet
 
 
+def test_an_explorer_is_read_off_its_harvests() -> None:
+    """It begins as the agent in every loop: its updates in order say nothing."""
+    found = []
+    for seed in (0, 1):
+        columns = {
+            "learn": [0.01, 0.02, 0.03],
+            "explore": [0.01, 0.2, 0.01, 0.2],
+            "harvest": [0.5, 0.7 + 0.02 * seed],
+        }
+        curve = {
+            phase: {"environment_steps": [*range(len(shares))], "planted_share": shares}
+            for phase, shares in columns.items()
+        }
+        found.append(made("base", seed) | {"curve": curve})
+    row = planted_table(compare(found, None, ())).rows[0]
+    assert (row["who"], row["first"]) == ("explorer", pytest.approx(0.02))
+    assert row["last"] == pytest.approx(0.605)  # means of .6 and .61
+    assert row["reading"] == "the explorer exploits it"
+    for one in found:
+        del one["curve"]["harvest"]
+    assert planted_table(compare(found, None, ())).rows[0]["last"] == pytest.approx(0.105)
+
+
 def test_repeated_states_are_compared_from_the_first_to_the_last_third() -> None:
     results = []
     for seed in (0, 1):
