@@ -114,6 +114,8 @@ def test_equal_steps_are_compared_seed_by_seed() -> None:
     ends = (arm["difference_low"], arm["difference_high"])
     assert ends == pytest.approx((0.2 - 0.248414, 0.2 + 0.248414), abs=1e-6)
     assert arm["p_holm"] == pytest.approx(0.074180, abs=1e-6)
+    # one update that makes a start policy is compared with nothing and shortens nothing
+    assert rows_of("efficiency", [*results, made("start", 7, curve=[0.5])])[0] == arm
 
 
 def test_costs_are_means_per_phase_and_in_all() -> None:

@@ -67,7 +67,7 @@ def compare(results: Iterable[Json], baseline: str | None, mix: Collection[str])
     return Comparison(
         arms=tuple(arms),
         pairs=tuple(pairs),
-        efficiencies=tuple(_efficiencies(arms)),
+        efficiencies=tuple(_efficiencies(arms, pairs)),
         curves=tuple(curves),
         mixture=_mixture(arms, pairs),
         notes=tuple(note for note in notes if note),
@@ -92,8 +92,14 @@ def _recorded(arms: Sequence[Arm]) -> Iterable[str]:
         yield f"Made with changes that are in no commit: {', '.join(changed)}."
 
 
-def _efficiencies(arms: Sequence[Arm]) -> Iterable[Efficiency]:
-    """Arms on one panel are measured at equal environment steps."""
+def _efficiencies(arms: Sequence[Arm], pairs: Sequence[Paired]) -> Iterable[Efficiency]:
+    """Arms on one panel are measured at equal environment steps.
+
+    Where there are comparisons, an arm in none of them is left out: a short one, which makes a
+    start policy, would shorten all.
+    """
+    compared = {name for pair in pairs for name in (pair.arm, pair.baseline)}
+    arms = [arm for arm in arms if arm.name in compared or not compared]
     for panel in sorted({arm.runs[0]["panel"]["hash"] for arm in arms}):
         here = [arm for arm in arms if arm.runs[0]["panel"]["hash"] == panel]
         steps = common_steps(here)

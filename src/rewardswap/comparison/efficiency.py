@@ -44,10 +44,11 @@ def efficiency_table(comparison: Comparison) -> Table:
     }
     notes = (
         "Success of the agent's fresh rollouts on its training tasks, not on the panel. Measured "
-        "up to the largest count of environment steps of explorer and agent that every run on a "
-        "panel has reached (rollouts that a process reward was fitted on are not among them): area "
-        "under the curve divided by that count, and running mean there; mean over seeds, Student's "
-        "t interval of 95 %. Up to the first update it is the success before training.",
+        "up to the largest count of environment steps of explorer and agent that every run of the "
+        "compared arms on a panel has reached (rollouts that a process reward was fitted on are "
+        "not among them): area under the curve divided by that count, and running mean there; "
+        "mean over seeds, Student's t interval of 95 %. Up to the first update it is the success "
+        "before training.",
         f"This table makes {count(len(gains), 'comparison')} with a baseline.",
     )
     return Table("efficiency", "At equal environment steps", notes, rows, shown)

@@ -4,12 +4,12 @@ from statistics import fmean
 
 from rewardswap.comparison.arms import Arm
 from rewardswap.comparison.comparing import Comparison
-from rewardswap.comparison.curves import points, thirds_of
+from rewardswap.comparison.curves import thirds_of
 from rewardswap.comparison.intervals import Estimate, over_seeds, share_over_seeds, verdict
 from rewardswap.comparison.results import Json
 from rewardswap.comparison.tables import Row, Table, count, estimate, text
-from rewardswap.comparison.wording import change, share
-from rewardswap.comparison.wording import points as in_points
+from rewardswap.comparison.wording import change, points, share
+from rewardswap.report.records import number
 
 WHO = {"explore": "explorer", "learn": "agent"}
 PLANTED = "planted_share"
@@ -27,7 +27,7 @@ def dense_table(comparison: Comparison) -> Table:
         "who": text("who"),
         "seeds": text("seeds"),
         "dense reward": change("dense"),
-        "success, points": in_points("success"),
+        "success, points": points("success"),
         "reading": text("reading"),
     }
     notes = (
@@ -88,7 +88,7 @@ def planted_table(comparison: Comparison) -> Table:
         "seeds": text("seeds"),
         "at first": share("first"),
         "in the end": share("last"),
-        "change, points": in_points("change"),
+        "change, points": points("change"),
         "reading": text("reading"),
     }
     notes = (
@@ -135,7 +135,8 @@ def _explorers_shares(arm: Arm) -> tuple[list[float], list[float]] | None:
 
 
 def _shares(run: Json, phase: str) -> list[float]:
-    return [share for _, share in points(run, phase, PLANTED, "environment_steps")]
+    shares = run["curve"].get(phase, {}).get(PLANTED, ())
+    return [share for value in shares if (share := number(value)) is not None]
 
 
 def _exploited(moved: Estimate, last: Estimate, who: str) -> str:

@@ -32,6 +32,7 @@ METHODS: dict[str, Method] = {
     "gigpo": GiGPO(),
     "ppo": PPO(),
 }
+"""The base methods of the paper's table."""
 
 WEAK = "agents/weak"
 """A start policy of about 10 % success: `rewardswap sft --stop-at 0.1 --output agents/weak`."""
