@@ -40,7 +40,7 @@ def main() -> None:
     print(
         "| recipe | changed | "
         + " | ".join(f"{n} GPU" for n in DEVICES)
-        + " | TFLOPs an update | s on 1, 2, 4, 8, 16 |"
+        + f" | TFLOPs an update | s on {', '.join(map(str, DEVICES))} |"
     )
     print("|---" * (len(DEVICES) + 4) + "|")
     for name, run in recipes():

@@ -11,7 +11,6 @@ from safetensors.torch import save_file
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from made import made_group, small_llama
-from rewardswap.configuration import PolicyConfig
 from rewardswap.distributed.process_group import joined
 from rewardswap.distributed.sharding import shard
 from rewardswap.learners import make_learners
@@ -22,6 +21,7 @@ from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
 from rewardswap.models.adapter import add_adapter
 from rewardswap.models.shards import gathered
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.ranks import Ranks
 from rewardswap.rewards.config import PRESETS
 from rewardswap.rewards.outcome import OutcomeReward

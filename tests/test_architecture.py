@@ -30,6 +30,7 @@ ALLOWED = {
     },  # the small agent's words are those of its world
     "envs": {"task"},  # a worker process imports nothing else, and so no torch
     "checks": set(),
+    "policy_config": {"checks", "models"},
     "outside": set(),
     "ranks": {"errors"},
     "distributed": {"ranks", "models"},

@@ -12,11 +12,12 @@ from rich.console import Console
 from transformers import AutoModelForCausalLM
 
 from rewardswap.by_hand import Parts, make_parts
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config.own import Own
 from rewardswap.envs.corridor import CorridorWorld
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.ppo import PPO
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.config import ProcessRewardConfig
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rewards.sources import RewardConfig

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rewardswap import outer_loop
 from rewardswap.checkpoints.config import CheckpointConfig
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.loops.adaptive_alpha import AdaptiveAlpha
 from rewardswap.loops.budget import Budget
@@ -28,6 +28,7 @@ from rewardswap.methods.dr_grpo import DrGRPO
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.recipes import RECIPES
 from rewardswap.replay_staleness import Staleness
 from rewardswap.rewards.combined import AddedRewards

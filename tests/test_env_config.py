@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config import ENVIRONMENTS, base, environment_name, model_of
 from rewardswap.env_config.alfworld import Alfworld, TaskType
 from rewardswap.env_config.base import EnvironmentConfig
@@ -21,6 +21,7 @@ from rewardswap.envs.webshop.catalogue import Catalogue
 from rewardswap.envs.webshop.synthetic import synthetic_catalogue
 from rewardswap.models import loading
 from rewardswap.models.loading import SMALL_AGENTS
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rollout.formats import make_format
 from rewardswap.rollout.prompting import CHAT
 from rewardswap.rollout.thinking import Thinking

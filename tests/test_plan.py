@@ -8,7 +8,6 @@ import pytest
 import torch
 from transformers import MambaConfig, MambaForCausalLM
 
-from rewardswap.configuration import PolicyConfig
 from rewardswap.plan.compute import forward_flops, informative_share, training_passes
 from rewardswap.plan.learned import Models
 from rewardswap.plan.lengths import Lengths, TurnLength, rows_of_lengths
@@ -33,6 +32,7 @@ from rewardswap.plan.memory import (
     weight_bytes,
 )
 from rewardswap.plan.shapes import PUBLISHED, ModelShape, read_blueprint, shape_of
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.recipes import RECIPES
 
 SMALL = ModelShape(

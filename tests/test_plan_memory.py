@@ -12,7 +12,7 @@ import torch
 
 from made import small_llama
 from peak_of_step import shared_keys
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.learners import make_learners
 from rewardswap.methods.ppo import PPO
@@ -28,6 +28,7 @@ from rewardswap.plan.memory import activation_bytes, cache_bytes, logit_bytes
 from rewardswap.plan.settings import PlanSettings
 from rewardswap.plan.shapes import read_blueprint, shape_of
 from rewardswap.plan.work import per_agent_update
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.recipes import RECIPES
 from rewardswap.rollout.engine import Request, SamplingParams, complete
 from rewardswap.rollout.hf import HuggingFaceEngine

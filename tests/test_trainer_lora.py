@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from rewardswap.configuration import PolicyConfig
 from rewardswap.learners import make_learners
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.grpo import GRPO
@@ -15,6 +14,7 @@ from rewardswap.models.adapter import add_adapter
 from rewardswap.models.batching import collate
 from rewardswap.models.learner import Snapshot
 from rewardswap.models.loading import load_language_model
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.outcome import OutcomeReward
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.trainer import Agent, Trainer

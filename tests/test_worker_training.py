@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from corridors import WORLD, wholes, workers
-from rewardswap.configuration import PolicyConfig
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.envs.faulty import Fault, FaultyWorld
 from rewardswap.learners import make_learners
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.loading import load_language_model, model_folder
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.environments import Environments, LocalEnvironments

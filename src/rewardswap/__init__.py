@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rewardswap.adapters.seeded import SeededWorld, TextEnvironment
     from rewardswap.adapters.textworld import TextWorldGames
     from rewardswap.by_hand import Parts, make_parts
-    from rewardswap.configuration import PolicyConfig, Run
+    from rewardswap.configuration import Run
     from rewardswap.env_config.alfworld import Alfworld
     from rewardswap.env_config.own import Own
     from rewardswap.env_config.webshop import WebShop
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rewardswap.models.loading import LanguageModel, load_language_model
     from rewardswap.models.policy import Policy
     from rewardswap.models.small_model import small_model
+    from rewardswap.policy_config import PolicyConfig
     from rewardswap.rewards.base import RewardSource
     from rewardswap.rewards.calling import CallableReward
     from rewardswap.rewards.config import ProcessRewardConfig
@@ -49,7 +50,7 @@ _PLACES = {
     "adapters.seeded": ("SeededWorld", "TextEnvironment"),
     "adapters.textworld": ("TextWorldGames",),
     "by_hand": ("Parts", "make_parts"),
-    "configuration": ("PolicyConfig", "Run"),
+    "configuration": ("Run",),
     "env_config.alfworld": ("Alfworld",),
     "env_config.own": ("Own",),
     "env_config.webshop": ("WebShop",),
@@ -68,6 +69,7 @@ _PLACES = {
     "models.loading": ("LanguageModel", "load_language_model"),
     "models.policy": ("Policy",),
     "models.small_model": ("small_model",),
+    "policy_config": ("PolicyConfig",),
     "rewards.base": ("RewardSource",),
     "rewards.calling": ("CallableReward",),
     "rewards.config": ("ProcessRewardConfig",),

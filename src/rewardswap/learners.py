@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from rewardswap.algorithm import Algorithm
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.loops.dense_credit import RewardToGo
 from rewardswap.loops.replay_credit import replay_credit
 from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.optimizers import make_adamw
 from rewardswap.models.policy import Policy, Reference
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.ranks import ALONE, Ranks
 
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config.webshop import WebShop
 from rewardswap.loops.settings import Batch, RewardSwap
 from rewardswap.methods.base import Method
 from rewardswap.methods.gigpo import GiGPO
 from rewardswap.methods.grpo import GRPO
 from rewardswap.methods.ppo import PPO
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.config import PRESETS
 from rewardswap.rewards.sources import RewardConfig
 

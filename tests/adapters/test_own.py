@@ -12,10 +12,11 @@ from adapters import strange_environments as strange
 from corridors import whole
 from rewardswap.adapters.seeded import SeededWorld
 from rewardswap.cli import main
-from rewardswap.configuration import PolicyConfig, Run
+from rewardswap.configuration import Run
 from rewardswap.env_config.own import Own
 from rewardswap.outside import name_of
 from rewardswap.plan.lengths import wander
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rollout.config import RolloutConfig
 from rewardswap.rollout.episodes import EpisodeRequest
 from rewardswap.settings import read_run, write_run

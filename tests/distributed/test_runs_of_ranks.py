@@ -69,11 +69,15 @@ def assert_same_run(found: Path, expected: Path) -> None:
         torch.testing.assert_close(value, two[weight], atol=1e-6, rtol=0)
 
 
-def killed_at(checkpoint: Path, processes: list[subprocess.Popen[str]]) -> Found:
-    """The newest checkpoint of ranks that end once one is there."""
+def await_checkpoint(checkpoint: Path, processes: list[subprocess.Popen[str]]) -> None:
     while not (checkpoint / "manifest.json").exists():
         assert all(process.poll() is None for process in processes)
         time.sleep(0.1)
+
+
+def killed_at(checkpoint: Path, processes: list[subprocess.Popen[str]]) -> Found:
+    """The newest checkpoint of ranks that end once one is there."""
+    await_checkpoint(checkpoint, processes)
     processes[-1].send_signal(signal.SIGKILL)
     time.sleep(0.5)
     for process in processes:  # as torchrun does where one has ended
@@ -134,9 +138,7 @@ def test_torchrun_ends_all_where_a_rank_is_killed_and_the_run_goes_on(
 ) -> None:
     folder = tmp_path / "run"
     torchrun = by_torchrun([*RUN, "--output", str(folder)], 2)
-    while not (folder / "checkpoints" / "00000003" / "manifest.json").exists():
-        assert torchrun.poll() is None, torchrun.communicate()[0]
-        time.sleep(0.1)
+    await_checkpoint(folder / "checkpoints" / "00000003", [torchrun])
     ranks = psutil.Process(torchrun.pid).children()
     assert len(ranks) == 2
     ranks[1].kill()

@@ -10,7 +10,6 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from made import MadePlay, made_group, small_llama
-from rewardswap.configuration import PolicyConfig
 from rewardswap.loops.settings import Batch as Sizes
 from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
@@ -21,6 +20,7 @@ from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
 from rewardswap.models.policy import Policy, Reference
 from rewardswap.models.precision import round_weights
+from rewardswap.policy_config import PolicyConfig
 from training import parameters, run_rspo, same_snapshot, trainer_of
 
 pytest.importorskip("peft", reason="the extra `lora` is not installed")

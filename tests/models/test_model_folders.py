@@ -11,13 +11,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from rewardswap.cli import main
-from rewardswap.configuration import PolicyConfig
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.learners import make_learners
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.adapter import add_adapter, merged_state
 from rewardswap.models.batching import collate
 from rewardswap.models.loading import LanguageModel, load_language_model, model_folder
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.rule import ProgressReward
 from rewardswap.settings import read_run
 from rewardswap.stage import make_stage

@@ -18,7 +18,6 @@ from transformers import (
 )
 
 from made import MadePlay, made_group, made_trajectory, small_llama, small_policy
-from rewardswap.configuration import PolicyConfig
 from rewardswap.learners import make_learners
 from rewardswap.methods.ppo import PPO
 from rewardswap.models.batching import Batch, TokenScores, collate, microbatches
@@ -26,6 +25,7 @@ from rewardswap.models.critic import Critic, ValueModel
 from rewardswap.models.learner import Metrics
 from rewardswap.models.packing import Layout, prove_packing
 from rewardswap.models.policy import Policy
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.rewards.outcome import OutcomeReward
 from training import parameters, trainer_of
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from rewardswap.configuration import PolicyConfig
 from rewardswap.env_config.alfworld import Alfworld
 from rewardswap.learners import make_learners
 from rewardswap.loops.budget import Budget
@@ -24,6 +23,7 @@ from rewardswap.loops.settings import RewardSwap
 from rewardswap.methods.grpo import GRPO
 from rewardswap.models.adapter import add_adapter
 from rewardswap.models.batching import Batch, TokenScores
+from rewardswap.policy_config import PolicyConfig
 from rewardswap.replay import ReplayBuffer
 from rewardswap.rollout.episodes import EpisodeRequest, Played
 from rewardswap.stage import Stage, make_stage

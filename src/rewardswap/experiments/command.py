@@ -23,7 +23,7 @@ from rewardswap.experiments.store import MIXABLE, Results, present_code, repair
 from rewardswap.help.showing import HELP, show_help
 from rewardswap.lock import locked
 from rewardswap.names import unknown
-from rewardswap.options import checked, parse
+from rewardswap.options import UsageError, checked, parse
 from rewardswap.plan.settings import split_words
 from rewardswap.shown import visible_text
 
@@ -74,8 +74,7 @@ def experiment(words: list[str], console: Console) -> None:
     chosen = checked(lambda: named_experiment(words[0]))
     jobs = checked(lambda: chosen.jobs(settings.arms, settings.seeds))
     if settings.list:
-        path = _results_folder(chosen, settings) / "results.jsonl"
-        checked(lambda: _list(chosen, jobs, path, console))
+        _list(chosen, jobs, _results_folder(chosen, settings) / "results.jsonl", console)
         return
     with stopped_by_signal():
         try:
@@ -120,9 +119,9 @@ def _results_folder(chosen: Experiment, settings: ExperimentSettings) -> Path:
 
 def _list(chosen: Experiment, jobs: list[Job], path: Path, console: Console) -> None:
     if path.parent.is_file():
-        raise ValueError(f"results {path.parent} is a file; give the folder of results.jsonl")
+        raise UsageError(f"results {path.parent} is a file; give the folder of results.jsonl")
     there = path.is_file()
-    lines = read_results(path) if there else []
+    lines = checked(lambda: read_results(path)) if there else []
     done = {(line["arm"], line["seed"]) for line in lines}
     title = escape(visible_text(f"{chosen.name}: {chosen.summary}"))
     made = Table(title=title, title_justify="left")

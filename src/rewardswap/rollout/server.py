@@ -201,10 +201,12 @@ class ServerEngine:
 
     def _refuse_other_weights(self) -> None:
         for number, server in enumerate(self._servers):
-            known = number in self._lost or server.has_its_weights()
-            if known is None:
+            if number in self._lost:
+                continue
+            its_own = server.has_its_weights()
+            if its_own is None:
                 self._unchecked += 1
-            elif not known:
+            elif not its_own:
                 raise EngineError(
                     f"the server at {server.url} has other weights than it was given: it was "
                     "started again meanwhile, or somebody else loads into it; what it sampled is "
